@@ -9,10 +9,9 @@ use taut_path::limit::TimeCapped;
 use taut_path::qdisc::Shaped;
 use taut_udp::{LimitedUdp, Source};
 
-use crate::core::Core;
+use crate::core::{Core, SocketSettings};
 use crate::gate::Gate;
 use crate::gates::Gates;
-use crate::link::SocketSettings;
 use crate::queue::PayloadQueue;
 use crate::tunnel::Tunnel;
 
@@ -136,7 +135,7 @@ impl Builder {
         let queues = (0..self.paths)
             .map(|_| self.queue())
             .collect::<io::Result<_>>()?;
-        Ok(Tunnel::from_parts(Core::new(gates), queues, self.socket))
+        Ok(Tunnel::from_parts(Core::new(self.socket, gates), queues))
     }
 
     fn check(&self) -> io::Result<()> {

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use taut_udp::Source;
+
 use crate::gates::Gates;
 
 /// Longest sleep of a driver without traffic.
@@ -17,10 +19,18 @@ pub(crate) type Nudge = Arc<dyn Fn() + Send + Sync>;
 /// Called by drivers from time to time.
 pub(crate) type OnTick = Box<dyn FnMut(u64) + Send>;
 
+/// The settings of a tunnel's sockets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SocketSettings {
+    pub(crate) source: Source,
+    pub(crate) errors: bool,
+}
+
 pub(crate) struct Core {
+    pub(crate) socket: SocketSettings,
     gates: Mutex<Gates>,
     drivers: Mutex<Vec<(u32, Nudge)>>,
-    on_tick: Mutex<Option<OnTick>>,
+    pub(crate) on_tick: Mutex<Option<OnTick>>,
     /// The time at which a driver will check the gates.
     planned_ns: AtomicU64,
 }
@@ -38,8 +48,9 @@ pub(crate) fn wake_all(mut gates: MutexGuard<'_, Gates>) {
 }
 
 impl Core {
-    pub(crate) fn new(gates: Gates) -> Self {
+    pub(crate) fn new(socket: SocketSettings, gates: Gates) -> Self {
         Self {
+            socket,
             gates: Mutex::new(gates),
             drivers: Mutex::default(),
             on_tick: Mutex::default(),
@@ -49,10 +60,6 @@ impl Core {
 
     pub(crate) fn gates(&self) -> MutexGuard<'_, Gates> {
         lock(&self.gates)
-    }
-
-    pub(crate) fn set_on_tick(&self, on_tick: OnTick) {
-        *lock(&self.on_tick) = Some(on_tick);
     }
 
     /// Registers a driver. Returns its number.

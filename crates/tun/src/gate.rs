@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use taut_path::AnyLimit;
 use taut_path::limit::StandaloneLimit;
+use taut_udp::StallTimer;
 
 use crate::snapshot::{KernelStall, PathCounters};
 
@@ -43,15 +44,16 @@ struct Released {
 /// are residuals: they expire.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    limit: StandaloneLimit<AnyLimit>,
+    pub(crate) limit: StandaloneLimit<AnyLimit>,
     overhead_bytes: u32,
     released: VecDeque<Released>,
-    program_bytes: u32,
-    kernel_bytes: u32,
+    pub(crate) program_bytes: u32,
+    pub(crate) kernel_bytes: u32,
     /// Changes when the bytes in the kernel were abandoned.
     pub(crate) epoch: u32,
     pub(crate) limit_applies: bool,
-    blocked: bool,
+    /// A packet waits for room.
+    pub(crate) blocked: bool,
     standing: Standing,
     residuals: Residuals,
     kernel: KernelProgress,
@@ -78,16 +80,12 @@ struct Residuals {
 }
 
 /// The time since which the kernel completes nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KernelProgress {
     since_ns: u64,
-    stall_threshold_ns: u64,
-    probe_at_ns: u64,
-    /// The last check.
-    checked_ns: u64,
+    stalls: StallTimer,
     /// Departed and not yet reported to the rule.
     batch_bytes: u32,
-    stalled: bool,
 }
 
 impl Gate {
@@ -112,32 +110,12 @@ impl Gate {
                 ..Residuals::default()
             },
             kernel: KernelProgress {
-                stall_threshold_ns,
-                ..KernelProgress::default()
+                since_ns: 0,
+                stalls: StallTimer::new(stall_threshold_ns),
+                batch_bytes: 0,
             },
             counters: PathCounters::default(),
         }
-    }
-
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit.limit()
-    }
-
-    pub(crate) fn rule(&self) -> &AnyLimit {
-        self.limit.rule()
-    }
-
-    pub(crate) fn program_bytes(&self) -> u32 {
-        self.program_bytes
-    }
-
-    pub(crate) fn kernel_bytes(&self) -> u32 {
-        self.kernel_bytes
-    }
-
-    #[cfg(test)]
-    pub(crate) fn in_flight(&self) -> u32 {
-        self.limit.in_flight()
     }
 
     /// Returns `true` if one more packet can be released.
@@ -148,7 +126,7 @@ impl Gate {
         if !self.limit_applies {
             return self.program_bytes < PROGRAM_BYTES;
         }
-        self.limit.has_room() || (self.kernel.stalled && now_ns >= self.kernel.probe_at_ns)
+        self.limit.has_room() || self.kernel.stalls.allows_probe(now_ns)
     }
 
     /// Records that a packet waits and has no room.
@@ -158,11 +136,6 @@ impl Gate {
             self.counters.times_blocked += 1;
             self.limit.blocked();
         }
-    }
-
-    /// Returns `true` if a packet waits for room.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked
     }
 
     /// Counts a released packet of `inner_bytes`.
@@ -175,9 +148,7 @@ impl Gate {
             self.residuals.since_ns = now_ns;
             self.standing.min_bytes = 0;
         }
-        if self.kernel.stalled {
-            self.kernel.probe_at_ns = now_ns + self.kernel.stall_threshold_ns;
-        }
+        self.kernel.stalls.sent(now_ns);
         self.blocked = false;
         self.program_bytes += units;
         self.counters.released_packets += 1;
@@ -246,7 +217,7 @@ impl Gate {
         }
         self.kernel_bytes -= units;
         self.kernel.since_ns = now_ns;
-        self.kernel.stalled = false;
+        self.kernel.stalls.clear();
         self.counters.departed_datagrams += 1;
         if lost {
             self.limit.abandon(units);
@@ -272,7 +243,7 @@ impl Gate {
     pub(crate) fn abandon_kernel(&mut self) {
         self.limit.abandon(self.kernel_bytes);
         self.kernel_bytes = 0;
-        self.kernel.stalled = false;
+        self.kernel.stalls.clear();
         self.epoch = self.epoch.wrapping_add(1);
     }
 
@@ -301,13 +272,10 @@ impl Gate {
     /// Checks for stalls and residuals. Must be called at [`next_wakeup`](Self::next_wakeup).
     /// Returns `true` if there might be room now.
     pub(crate) fn check(&mut self, now_ns: u64) -> bool {
-        let kernel = &mut self.kernel;
-        let is_stalled = self.kernel_bytes > 0
-            && kernel.stall_threshold_ns > 0
-            && now_ns > kernel.since_ns.saturating_add(kernel.stall_threshold_ns);
-        self.counters.stalls += u64::from(is_stalled && !kernel.stalled);
-        kernel.stalled = is_stalled;
-        kernel.checked_ns = now_ns;
+        let was_stalled = self.kernel.stalls.is_stalled();
+        let since_ns = (self.kernel_bytes > 0).then_some(self.kernel.since_ns);
+        let is_stalled = self.kernel.stalls.check(since_ns, now_ns).is_some();
+        self.counters.stalls += u64::from(is_stalled && !was_stalled);
         let residuals = &mut self.residuals;
         if self.program_bytes == 0 || now_ns < residuals.since_ns + residuals.expiry_ns {
             return is_stalled;
@@ -345,7 +313,7 @@ impl Gate {
 
     /// Returns the current stall of the kernel.
     pub(crate) fn stall(&self, now_ns: u64) -> Option<KernelStall> {
-        self.kernel.stalled.then(|| KernelStall {
+        self.kernel.stalls.is_stalled().then(|| KernelStall {
             bytes: self.kernel_bytes,
             age_ns: now_ns.saturating_sub(self.kernel.since_ns),
         })
@@ -355,16 +323,10 @@ impl Gate {
     pub(crate) fn next_wakeup(&self) -> Option<u64> {
         let residual_ns = self.residuals.since_ns + self.residuals.expiry_ns;
         let residual_ns = (self.program_bytes > 0).then_some(residual_ns);
-        let kernel = &self.kernel;
-        let since_ns = match kernel.stalled {
-            true => kernel.checked_ns,
-            false => kernel.since_ns,
+        let stall_ns = match self.kernel_bytes {
+            0 => None,
+            _ => self.kernel.stalls.next_wakeup(self.kernel.since_ns),
         };
-        let detects = self.kernel_bytes > 0 && kernel.stall_threshold_ns > 0;
-        let stall_ns = since_ns
-            .saturating_add(kernel.stall_threshold_ns)
-            .saturating_add(1);
-        let stall_ns = detects.then_some(stall_ns);
         residual_ns.into_iter().chain(stall_ns).min()
     }
 }

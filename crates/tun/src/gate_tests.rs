@@ -34,10 +34,10 @@ fn bytes_count_from_release_to_departure() {
     assert!(gate.has_room(0), "2,920 of 3,000");
     gate.release(1_400, 0);
     assert!(!gate.has_room(0));
-    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (4_380, 0));
+    assert_eq!((gate.program_bytes, gate.kernel_bytes), (4_380, 0));
     let units = gate.sent(sealed(1_400), MS);
     assert_eq!(
-        (units, gate.program_bytes(), gate.kernel_bytes()),
+        (units, gate.program_bytes, gate.kernel_bytes),
         (1_460, 2_920, 1_460)
     );
     assert!(!gate.has_room(MS));
@@ -51,7 +51,7 @@ fn one_datagram_carries_several_packets() {
     let mut gate = gate(10_000);
     (0..4).for_each(|_| gate.release(300, 0));
     let units = gate.sent(2 * 300 + 60, 0);
-    assert_eq!((units, gate.program_bytes()), (2 * 360, 2 * 360));
+    assert_eq!((units, gate.program_bytes), (2 * 360, 2 * 360));
 }
 
 #[test]
@@ -60,8 +60,7 @@ fn handshake_counts_itself() {
     gate.release(1_400, 0);
     assert_eq!(gate.sent(148, 0), 208);
     assert_eq!(
-        gate.program_bytes(),
-        1_460,
+        gate.program_bytes, 1_460,
         "the packet is still in the program"
     );
 }
@@ -96,7 +95,7 @@ fn expired_packet_sent_later_is_late() {
     gate.departed(units, gate.epoch, false, 23 * MS);
     gate.departed(208, gate.epoch, false, 23 * MS);
     gate.end_batch(23 * MS);
-    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (0, 0));
+    assert_eq!((gate.program_bytes, gate.kernel_bytes), (0, 0));
 }
 
 #[test]
@@ -142,7 +141,7 @@ fn packet_that_stays_pauses_releases_until_resynchronised() {
         gate.check(now_ns);
     }
     assert!(now_ns - paused_at_ns <= 4 * MS, "the path is blocked");
-    assert_eq!(gate.program_bytes(), 0, "resynchronised");
+    assert_eq!(gate.program_bytes, 0, "resynchronised");
     assert_eq!(
         (gate.counters.expired_packets, gate.counters.pauses),
         (1, 1)
@@ -159,9 +158,9 @@ fn full_send_buffer_leaves_the_counts() {
         gate.sent(sealed(600), 0)
     };
     gate.unsent(second, sealed(600), gate.epoch);
-    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (660, 1_460));
+    assert_eq!((gate.program_bytes, gate.kernel_bytes), (660, 1_460));
     assert_eq!(gate.sent(sealed(600), MS), 660);
-    assert_eq!((gate.program_bytes(), gate.kernel_bytes()), (0, 2_120));
+    assert_eq!((gate.program_bytes, gate.kernel_bytes), (0, 2_120));
     assert_eq!(gate.counters.rejected_datagrams, 0);
 }
 
@@ -191,11 +190,11 @@ fn departure_of_a_moved_peer_is_stale() {
     gate.release(1_400, 0);
     let (units, epoch) = (gate.sent(sealed(1_400), 0), gate.epoch);
     gate.abandon_kernel();
-    assert_eq!(gate.kernel_bytes(), 0);
+    assert_eq!(gate.kernel_bytes, 0);
     gate.departed(units, epoch, false, MS);
     gate.rejected(units, epoch);
     gate.unsent(units, sealed(1_400), epoch);
-    assert_eq!((gate.kernel_bytes(), gate.program_bytes()), (0, 0));
+    assert_eq!((gate.kernel_bytes, gate.program_bytes), (0, 0));
     assert_eq!(gate.counters.stale_datagrams, 1);
 }
 
@@ -208,13 +207,13 @@ fn swapped_endpoints_abandon_both_kernels() {
         gates.sent(1_000, endpoint, 0, 0);
     }
     gates.set_endpoint(0, endpoints[0]);
-    assert_eq!(gates.paths[0].kernel_bytes(), 1_060, "it did not move");
+    assert_eq!(gates.paths[0].kernel_bytes, 1_060, "it did not move");
     gates.set_endpoint(0, endpoints[1]);
     gates.set_endpoint(1, endpoints[0]);
     for (path, &endpoint) in endpoints.iter().rev().enumerate() {
-        assert_eq!(gates.paths[path].kernel_bytes(), 0, "path {path} moved");
+        assert_eq!(gates.paths[path].kernel_bytes, 0, "path {path} moved");
         gates.sent(1_000, endpoint, 0, 0);
-        assert_eq!(gates.paths[path].kernel_bytes(), 1_060);
+        assert_eq!(gates.paths[path].kernel_bytes, 1_060);
     }
 }
 
@@ -291,8 +290,8 @@ proptest! {
             }
             let of_epoch = kernel.iter().filter(|it| it.2 == gate.epoch);
             let kernel_bytes: u32 = of_epoch.map(|it| it.0).sum();
-            prop_assert_eq!(gate.kernel_bytes(), kernel_bytes);
-            prop_assert_eq!(gate.in_flight(), gate.program_bytes() + gate.kernel_bytes());
+            prop_assert_eq!(gate.kernel_bytes, kernel_bytes);
+            prop_assert_eq!(gate.limit.in_flight(), gate.program_bytes + gate.kernel_bytes);
         }
         // In the end, nothing stays.
         for (units, _, epoch) in kernel {
@@ -303,6 +302,6 @@ proptest! {
             now_ns += 2_000 * MS;
             gate.check(now_ns);
         }
-        prop_assert_eq!((gate.in_flight(), gate.program_bytes()), (0, 0));
+        prop_assert_eq!((gate.limit.in_flight(), gate.program_bytes), (0, 0));
     }
 }

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::task::Waker;
 
+use slab::Slab;
+use taut_udp::{Departure, DepartureKind};
+
 use crate::gate::Gate;
 
 /// More waiting tasks than this are woken: those that still wait register again, and dropped ones
@@ -19,20 +22,12 @@ struct InKernel {
     epoch: u32,
 }
 
-/// A departure, as a socket reports it: the key of the datagram, and whether its completion was
-/// lost.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Departed {
-    pub(crate) key: u32,
-    pub(crate) lost: bool,
-}
-
 /// All gates of a tunnel, and the tasks that wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     pub(crate) paths: Vec<Gate>,
-    in_kernel: Vec<Option<InKernel>>,
-    free: Vec<u32>,
+    /// By key less 1: key 0 is that of datagrams that the program sent past the tunnel.
+    in_kernel: Slab<InKernel>,
     path_of: HashMap<(IpAddr, u16), usize>,
     /// The last endpoint of each path, even if another path has it now.
     endpoints: Vec<Option<(IpAddr, u16)>>,
@@ -91,31 +86,22 @@ impl Gates {
         let path = path.unwrap_or(0);
         let gate = &mut self.paths[path];
         let units = gate.sent(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
-        let record = Some(InKernel {
+        let record = InKernel {
             path,
             socket,
             units,
             epoch: gate.epoch,
-        });
-        // Key 0 is that of datagrams that the program sent past the tunnel.
-        let key = self.free.pop().unwrap_or_else(|| {
-            let unused = 1 + usize::from(self.in_kernel.is_empty());
-            self.in_kernel.extend((0..unused).map(|_| None));
-            self.in_kernel.len() as u32 - 1
-        });
-        self.in_kernel[key as usize] = record;
-        (key, gate.is_blocked())
+        };
+        (self.in_kernel.insert(record) as u32 + 1, gate.blocked)
     }
 
     /// Returns `true` if the program will send another datagram to the same peer.
     pub(crate) fn more_follow(&self) -> bool {
-        matches!(self.paths.as_slice(), [only] if only.program_bytes() > 0)
+        matches!(self.paths.as_slice(), [only] if only.program_bytes > 0)
     }
 
     fn take(&mut self, key: u32) -> Option<InKernel> {
-        let record = self.in_kernel.get_mut(key as usize)?.take()?;
-        self.free.push(key);
-        Some(record)
+        self.in_kernel.try_remove((key as usize).checked_sub(1)?)
     }
 
     /// Removes a datagram that the kernel rejected.
@@ -134,10 +120,12 @@ impl Gates {
     }
 
     /// Records departures, as one completion batch of each path.
-    pub(crate) fn departed(&mut self, departed: &[Departed], limit_applies: bool, now_ns: u64) {
+    pub(crate) fn departed(&mut self, departed: &[Departure], limit_applies: bool, now_ns: u64) {
         let mut open: Vec<usize> = Vec::new();
-        for &Departed { key, lost } in departed {
-            if let Some(record) = self.take(key) {
+        for departure in departed {
+            // The tag of a datagram is its key.
+            if let Some(record) = self.take(departure.tag) {
+                let lost = departure.kind == DepartureKind::Lost;
                 let gate = &mut self.paths[record.path];
                 gate.limit_applies = limit_applies;
                 gate.departed(record.units, record.epoch, lost, now_ns);
@@ -153,15 +141,13 @@ impl Gates {
 
     /// Abandons the datagrams of a socket that was closed.
     pub(crate) fn closed(&mut self, socket: u32, now_ns: u64) {
-        let of_socket = |record: &Option<InKernel>| record.is_some_and(|it| it.socket == socket);
-        for key in 0..self.in_kernel.len() {
-            if !of_socket(&self.in_kernel[key]) {
-                continue;
-            }
-            if let Some(record) = self.take(key as u32) {
+        self.in_kernel.retain(|_, record| {
+            let is_closed = record.socket == socket;
+            if is_closed {
                 self.paths[record.path].departed(record.units, record.epoch, true, now_ns);
             }
-        }
+            !is_closed
+        });
     }
 
     /// Checks all paths for stalls and residuals. Returns `true` if one might have room now.

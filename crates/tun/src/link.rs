@@ -5,39 +5,15 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 
 use taut_path::AnyLimit;
-use taut_udp::{
-    CompletionQuality, Datagram, Departure, DepartureKind, LimitedUdp, Observer, Sent, Source, Stop,
-};
+use taut_udp::{CompletionQuality, Datagram, Departure, LimitedUdp, Observer, Sent, Stop};
 
 use crate::core::{Core, Nudge, lock, wake_all};
-use crate::gates::Departed;
 
 /// Datagrams of one call of the kernel.
-pub(crate) const BATCH: usize = 32;
+const BATCH: usize = 32;
 /// Datagrams that depart in this time share a timestamp: about one read of the error queue and one
 /// wake-up per interval.
 const TIMESTAMP_INTERVAL_NS: u64 = 1_000_000;
-
-/// The settings of a tunnel's sockets.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SocketSettings {
-    pub(crate) source: Source,
-    pub(crate) errors: bool,
-}
-
-impl SocketSettings {
-    /// Returns the builder of a socket that does not limit, and the log of its departures.
-    pub(crate) fn builder(self, socket: UdpSocket) -> (taut_udp::Builder, DepartureLog) {
-        let departures = DepartureLog::default();
-        let builder = LimitedUdp::builder(socket)
-            .limit(AnyLimit::off())
-            .source(self.source)
-            .errors(self.errors)
-            .timestamp_interval_ns(TIMESTAMP_INTERVAL_NS)
-            .observer(departures.clone());
-        (builder, departures)
-    }
-}
 
 /// The result of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,14 +31,11 @@ pub struct SendReport {
 
 /// Collects departures while the socket is locked.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct DepartureLog(Arc<Mutex<Vec<Departed>>>);
+pub(crate) struct DepartureLog(Arc<Mutex<Vec<Departure>>>);
 
 impl Observer for DepartureLog {
     fn departed(&mut self, departure: &Departure) {
-        lock(&self.0).push(Departed {
-            key: departure.tag,
-            lost: departure.kind == DepartureKind::Lost,
-        });
+        lock(&self.0).push(*departure);
     }
 
     fn needs_each_timestamp(&self) -> bool {
@@ -75,55 +48,36 @@ fn is_full(stop: Stop) -> bool {
     !matches!(stop, Stop::Refused(_))
 }
 
-/// What a socket adds to its limited socket.
+/// A limited socket that does not limit, and its connection to the tunnel.
 pub(crate) struct Link {
+    pub(crate) udp: LimitedUdp,
     pub(crate) core: Arc<Core>,
     departures: DepartureLog,
     number: u32,
 }
 
 impl Link {
-    pub(crate) fn new(core: &Arc<Core>, departures: DepartureLog, nudge: Nudge) -> Self {
-        Self {
+    /// Adds `socket` to the tunnel of `core`, with a driver that `nudge` wakes.
+    pub(crate) fn open(core: &Arc<Core>, socket: UdpSocket, nudge: Nudge) -> io::Result<Self> {
+        let departures = DepartureLog::default();
+        let udp = LimitedUdp::builder(socket)
+            .limit(AnyLimit::off())
+            .source(core.socket.source)
+            .errors(core.socket.errors)
+            .timestamp_interval_ns(TIMESTAMP_INTERVAL_NS)
+            .observer(departures.clone())
+            .build()?;
+        Ok(Self {
+            udp,
             core: Arc::clone(core),
             departures,
             number: core.add_driver(nudge),
-        }
-    }
-
-    /// Sends `items`, at most [`BATCH`] of them, without waiting. Returns the number of items that
-    /// were sent or rejected: the kernel has no room for the others.
-    pub(crate) fn send<P: AsRef<[u8]>>(
-        &self,
-        udp: &LimitedUdp,
-        items: &[(P, SocketAddr)],
-        report: &mut SendReport,
-    ) -> io::Result<usize> {
-        let mut done = 0;
-        while done < items.len() {
-            let sent = self.send_once(udp, &items[done..])?;
-            done += sent.count;
-            report.sent += sent.count;
-            match sent.stop {
-                None => {}
-                Some(Stop::Refused(errno)) => {
-                    done += 1;
-                    report.rejected += 1;
-                    report.last_errno = errno;
-                }
-                Some(_) => break,
-            }
-        }
-        Ok(done)
+        })
     }
 
     /// Calls the kernel once, and corrects the gates if it accepted fewer.
-    fn send_once<P: AsRef<[u8]>>(
-        &self,
-        udp: &LimitedUdp,
-        items: &[(P, SocketAddr)],
-    ) -> io::Result<Sent> {
-        let now_ns = LimitedUdp::now_ns();
+    fn send_once<P: AsRef<[u8]>>(&self, items: &[(P, SocketAddr)]) -> io::Result<Sent> {
+        let (udp, now_ns) = (&self.udp, LimitedUdp::now_ns());
         let count = items.len().min(BATCH);
         let mut datagrams = [Datagram::new(&[]); BATCH];
         let mut keys = [0; BATCH];
@@ -162,17 +116,17 @@ impl Link {
         {
             self.core.check_at(at_ns, now_ns);
         }
-        self.settle(udp);
+        self.settle();
         sent
     }
 
     /// Passes departures to the gates, and wakes what waits for room.
-    pub(crate) fn settle(&self, udp: &LimitedUdp) {
+    pub(crate) fn settle(&self) {
         let departed = std::mem::take(&mut *lock(&self.departures.0));
         if departed.is_empty() {
             return;
         }
-        let limit_applies = udp.completion_quality() != CompletionQuality::Immediate;
+        let limit_applies = self.udp.completion_quality() != CompletionQuality::Immediate;
         let mut gates = self.core.gates();
         gates.departed(&departed, limit_applies, LimitedUdp::now_ns());
         wake_all(gates);
@@ -182,5 +136,58 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.core.remove_driver(self.number, LimitedUdp::now_ns());
+    }
+}
+
+/// The items of a send call, and what became of them.
+pub(crate) struct Sending<I: Iterator> {
+    items: I,
+    batch: Vec<I::Item>,
+    /// Items of the batch that were sent or rejected.
+    done: usize,
+    pub(crate) report: SendReport,
+}
+
+impl<P: AsRef<[u8]>, I: Iterator<Item = (P, SocketAddr)>> Sending<I> {
+    pub(crate) fn new(items: impl IntoIterator<IntoIter = I>) -> Self {
+        let items = items.into_iter();
+        Self {
+            batch: Vec::with_capacity(items.size_hint().0.clamp(1, BATCH)),
+            items,
+            done: 0,
+            report: SendReport::default(),
+        }
+    }
+
+    /// Sends items without waiting. Returns `false` if the kernel has no room for the next one.
+    pub(crate) fn send(&mut self, link: &Link) -> io::Result<bool> {
+        loop {
+            if self.done == self.batch.len() {
+                self.done = 0;
+                self.batch.clear();
+                self.batch.extend(self.items.by_ref().take(BATCH));
+                if self.batch.is_empty() {
+                    return Ok(true);
+                }
+            }
+            let sent = link.send_once(&self.batch[self.done..])?;
+            self.done += sent.count;
+            self.report.sent += sent.count;
+            match sent.stop {
+                None => {}
+                Some(Stop::Refused(errno)) => {
+                    self.done += 1;
+                    self.report.rejected += 1;
+                    self.report.last_errno = errno;
+                }
+                Some(_) => return Ok(false),
+            }
+        }
+    }
+
+    /// Returns the report of a call that ends before all items are sent.
+    pub(crate) fn stop(mut self) -> SendReport {
+        self.report.unsent = self.batch.len() - self.done + self.items.count();
+        self.report
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use taut_linux::publish::{MAX_QUEUES, Publisher, QueueInfo, QueueMetrics};
 
+use crate::core::lock;
 use crate::snapshot::Snapshot;
 use crate::tunnel::Tunnel;
 
@@ -25,7 +26,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + 'static> Tunnel<T> {
             let message = format!("{paths} paths; allowed: at most {MAX_QUEUES} can be published");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let limit = self.core.gates().paths[0].rule().to_string();
+        let limit = self.core.gates().paths[0].limit.rule().to_string();
         let mut slots = (0..paths)
             .map(|path| {
                 let info = QueueInfo {
@@ -39,7 +40,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + 'static> Tunnel<T> {
             .collect::<io::Result<Vec<_>>>()?;
         let queues = self.downgrade();
         let mut next_ns = 0;
-        self.core.set_on_tick(Box::new(move |now_ns| {
+        *lock(&self.core.on_tick) = Some(Box::new(move |now_ns| {
             if now_ns < next_ns {
                 return;
             }

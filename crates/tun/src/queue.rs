@@ -1,5 +1,6 @@
 //! Packets that wait, with the caller's payloads.
 
+use slab::Slab;
 use taut_path::classify::{classify_ip, mark_congestion_ip};
 use taut_path::{AnyQdisc, DropReason, Ecn, Frame, Packet, PacketSink, Qdisc};
 
@@ -13,44 +14,26 @@ pub(crate) struct PayloadQueue<T> {
     overhead_bytes: u32,
 }
 
-/// Payloads by frame.
 #[derive(Debug)]
 struct Payloads<T> {
-    slots: Vec<Option<T>>,
-    free: Vec<u32>,
+    by_frame: Slab<T>,
     counters: QueueCounters,
 }
 
 impl<T> Payloads<T> {
-    fn put(&mut self, payload: T) -> Frame {
-        self.counters.enqueued_packets += 1;
-        match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = Some(payload);
-                Frame::new(index)
-            }
-            None => {
-                self.slots.push(Some(payload));
-                Frame::new(self.slots.len() as u32 - 1)
-            }
-        }
-    }
-
-    fn take(&mut self, frame: &Frame) -> Option<T> {
-        let payload = self.slots.get_mut(frame.index() as usize)?.take()?;
-        self.free.push(frame.index());
-        Some(payload)
+    fn take(&mut self, packet: &Packet) -> Option<T> {
+        self.by_frame.try_remove(packet.frame().index() as usize)
     }
 }
 
 impl<T> PacketSink for Payloads<T> {
     fn freed(&mut self, packet: Packet) {
-        drop(self.take(packet.frame()));
+        drop(self.take(&packet));
     }
 
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.counters.dropped_packets += 1;
-        drop(self.take(packet.frame()));
+        drop(self.take(&packet));
     }
 
     fn marked(&mut self, _packet: &Packet) {
@@ -63,8 +46,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> PayloadQueue<T> {
         Self {
             qdisc,
             payloads: Payloads {
-                slots: Vec::new(),
-                free: Vec::new(),
+                by_frame: Slab::new(),
                 counters: QueueCounters::default(),
             },
             overhead_bytes,
@@ -81,7 +63,9 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> PayloadQueue<T> {
         let class = classify_ip(bytes);
         let inner_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let wire_bytes = inner_bytes.saturating_add(self.overhead_bytes);
-        let mut packet = Packet::new(self.payloads.put(payload), wire_bytes);
+        self.payloads.counters.enqueued_packets += 1;
+        let frame = Frame::new(self.payloads.by_frame.insert(payload) as u32);
+        let mut packet = Packet::new(frame, wire_bytes);
         packet.flow = class.flow;
         packet.priority = class.priority;
         packet.set_ecn(class.ecn);
@@ -93,7 +77,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> PayloadQueue<T> {
         loop {
             let packet = self.qdisc.dequeue(now_ns, &mut self.payloads)?;
             let is_marked = packet.ecn() == Ecn::Marked;
-            let Some(mut payload) = self.payloads.take(packet.frame()) else {
+            let Some(mut payload) = self.payloads.take(&packet) else {
                 continue;
             };
             if is_marked {

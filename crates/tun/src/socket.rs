@@ -9,10 +9,10 @@ use std::time::Duration;
 use taut_udp::LimitedUdp;
 use taut_udp::async_udp::AsyncUdp;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::link::{BATCH, Link, SendReport};
+use crate::link::{Link, SendReport, Sending};
 use crate::tunnel::Tunnel;
 
 /// Interval of attempts while the send buffer is full.
@@ -25,23 +25,16 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// A task reads the kernel's completions and runs the timers of the tunnel. It ends when the last
 /// clone is dropped. Datagrams in the kernel are then abandoned.
 #[derive(Clone)]
-pub struct TunSocket(Arc<DrivenSocket>);
-
-struct DrivenSocket {
+pub struct TunSocket {
     parts: Arc<TaskParts>,
-    driver: AbortHandle,
+    /// Aborted when the last clone is dropped.
+    _driver: Arc<JoinSet<()>>,
 }
 
 struct TaskParts {
     udp: AsyncUdp,
     link: Link,
     nudge: Arc<Notify>,
-}
-
-impl Drop for DrivenSocket {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
@@ -54,15 +47,17 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// Outside of a tokio runtime with I/O and time.
     #[track_caller]
     pub fn socket(&self, udp: UdpSocket) -> io::Result<TunSocket> {
-        let (builder, departures) = self.socket.builder(udp);
-        let udp = AsyncUdp::build(builder)?;
         let nudge = Arc::new(Notify::new());
         let notified = Arc::clone(&nudge);
-        let wake = Arc::new(move || notified.notify_one());
-        let link = Link::new(&self.core, departures, wake);
+        let link = Link::open(&self.core, udp, Arc::new(move || notified.notify_one()))?;
+        let udp = AsyncUdp::from_limited(link.udp.clone())?;
         let parts = Arc::new(TaskParts { udp, link, nudge });
-        let driver = tokio::spawn(Arc::clone(&parts).drive()).abort_handle();
-        Ok(TunSocket(Arc::new(DrivenSocket { parts, driver })))
+        let mut driver = JoinSet::new();
+        driver.spawn(Arc::clone(&parts).drive());
+        Ok(TunSocket {
+            parts,
+            _driver: Arc::new(driver),
+        })
     }
 }
 
@@ -82,11 +77,11 @@ impl TaskParts {
                     timer.as_mut().reset(self.check());
                 }
                 () = timer.as_mut() => {
-                    failed = self.udp.limited().complete().is_err();
+                    failed = self.link.udp.complete().is_err();
                     timer.as_mut().reset(self.check());
                 }
             }
-            self.link.settle(self.udp.limited());
+            self.link.settle();
             if failed {
                 time::sleep(AFTER_FAILURE).await;
             }
@@ -97,7 +92,7 @@ impl TaskParts {
     fn check(&self) -> Instant {
         let now_ns = LimitedUdp::now_ns();
         let planned_ns = self.link.core.tick(now_ns);
-        let next_ns = self.udp.limited().next_wakeup().unwrap_or(u64::MAX);
+        let next_ns = self.link.udp.next_wakeup().unwrap_or(u64::MAX);
         let left_ns = next_ns.min(planned_ns).saturating_sub(now_ns);
         Instant::now() + Duration::from_nanos(left_ns)
     }
@@ -114,24 +109,11 @@ impl TunSocket {
         &self,
         items: impl IntoIterator<Item = (P, SocketAddr)>,
     ) -> io::Result<SendReport> {
-        let TaskParts { udp, link, .. } = &*self.0.parts;
-        let mut report = SendReport::default();
-        let mut items = items.into_iter();
-        let mut batch = Vec::with_capacity(items.size_hint().0.clamp(1, BATCH));
-        loop {
-            batch.clear();
-            batch.extend(items.by_ref().take(BATCH));
-            if batch.is_empty() {
-                return Ok(report);
-            }
-            let mut done = 0;
-            while done < batch.len() {
-                done += link.send(udp.limited(), &batch[done..], &mut report)?;
-                if done < batch.len() {
-                    time::sleep(RETRY).await;
-                }
-            }
+        let mut sending = Sending::new(items);
+        while !sending.send(&self.parts.link)? {
+            time::sleep(RETRY).await;
         }
+        Ok(sending.report)
     }
 
     /// Receives a datagram. Errors of sent datagrams are counted and do not end it.
@@ -139,12 +121,12 @@ impl TunSocket {
     /// # Errors
     /// Those of receiving.
     pub async fn recv_from(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.parts.udp.recv_from(into).await
+        self.parts.udp.recv_from(into).await
     }
 
     /// Returns the limited socket, for its state. Its own limit is off. A datagram that is sent
     /// through it is not counted by the tunnel.
     pub fn limited(&self) -> &LimitedUdp {
-        self.0.parts.udp.limited()
+        &self.parts.link.udp
     }
 }

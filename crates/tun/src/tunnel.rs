@@ -13,7 +13,6 @@ use taut_udp::LimitedUdp;
 
 use crate::core::{Core, lock, wake_all};
 use crate::gate::Gate;
-use crate::link::SocketSettings;
 use crate::queue::PayloadQueue;
 use crate::snapshot::Snapshot;
 
@@ -27,7 +26,6 @@ use crate::snapshot::Snapshot;
 pub struct Tunnel<T> {
     pub(crate) core: Arc<Core>,
     queues: Arc<Mutex<Queues<T>>>,
-    pub(crate) socket: SocketSettings,
 }
 
 struct Queues<T> {
@@ -41,22 +39,16 @@ impl<T> Clone for Tunnel<T> {
         Self {
             core: Arc::clone(&self.core),
             queues: Arc::clone(&self.queues),
-            socket: self.socket,
         }
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
-    pub(crate) fn from_parts(
-        core: Core,
-        paths: Vec<PayloadQueue<T>>,
-        socket: SocketSettings,
-    ) -> Self {
+    pub(crate) fn from_parts(core: Core, paths: Vec<PayloadQueue<T>>) -> Self {
         let active = VecDeque::new();
         Self {
             core: Arc::new(core),
             queues: Arc::new(Mutex::new(Queues { paths, active })),
-            socket,
         }
     }
 
@@ -209,12 +201,10 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// Returns a function that returns this tunnel while it exists. The function does not keep it.
     pub(crate) fn downgrade(&self) -> impl Fn() -> Option<Self> + use<T> {
         let (core, queues) = (Arc::downgrade(&self.core), Arc::downgrade(&self.queues));
-        let socket = self.socket;
         move || {
             Some(Self {
                 core: core.upgrade()?,
                 queues: queues.upgrade()?,
-                socket,
             })
         }
     }
@@ -239,15 +229,15 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         check_path(path, queues.paths.len());
         let (queue, gates) = (&queues.paths[path], self.core.gates());
         let gate = &gates.paths[path];
-        let config = gate.rule().config();
+        let config = gate.limit.rule().config();
         Snapshot {
-            limit: gate.limit(),
+            limit: gate.limit.limit(),
             min_limit: config.min_limit,
             max_limit: config.max_limit,
             hold_time_ns: config.hold_time_ns,
             limit_applies: gate.limit_applies,
-            program_bytes: gate.program_bytes(),
-            kernel_bytes: gate.kernel_bytes(),
+            program_bytes: gate.program_bytes,
+            kernel_bytes: gate.kernel_bytes,
             backlog: queue.qdisc.backlog(),
             stall: gate.stall(LimitedUdp::now_ns()),
             counters: gate.counters,

@@ -15,16 +15,18 @@ use std::task::{Context, Poll};
 use taut_dql::tasks::{Priority, Ticket};
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
-use tokio::{task, time};
+use tokio::task::{self, JoinSet};
+use tokio::time;
 
 use crate::builder::Builder;
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, header_bytes};
 use crate::error::failed;
 use crate::permit::Permit;
 use crate::place::Place;
-use crate::reader::{Reader, process, time_left};
+use crate::reader::{process, read, time_left};
 use crate::sent::Sent;
 use crate::socket::LimitedUdp;
+use crate::state::{Room, State};
 use crate::sys;
 
 /// A [`LimitedUdp`] on tokio. Any number of tasks can send through it; they get room in FIFO order.
@@ -38,8 +40,9 @@ pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: Arc<AsyncFd<OwnedFd>>,
     runtime: Handle,
-    /// Reads notifications for the waiting tasks. Spawned by the first wait.
-    reader: OnceLock<Reader>,
+    /// The task that reads notifications for the waiting tasks: spawned by the first wait, and
+    /// aborted when this set is dropped.
+    reader: OnceLock<JoinSet<()>>,
     /// A second descriptor of the same socket, which waits only for readability. Created by the
     /// first receive.
     readable: OnceLock<AsyncFd<UdpSocket>>,
@@ -136,7 +139,9 @@ impl AsyncUdp {
     /// # Errors
     /// As for [`reserve`](Self::reserve).
     pub async fn reserve_payload(&self, payload_bytes: u32) -> io::Result<Permit> {
-        self.reserve(self.limited.wire_bytes(payload_bytes)).await
+        let header_bytes = header_bytes(self.limited.lock().ipv4);
+        self.reserve(payload_bytes.saturating_add(header_bytes))
+            .await
     }
 
     /// As [`reserve`](Self::reserve), before all waiting tasks that are not urgent.
@@ -148,11 +153,9 @@ impl AsyncUdp {
     }
 
     async fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
-        let poll = |place: &mut Option<Ticket>, context: &mut Context<'_>| {
-            let limited = &self.limited;
-            limited.poll_reserve(bytes, priority, place, context)
-        };
-        self.turn(poll).await
+        let limited = &self.limited;
+        self.turn(|place, context| limited.poll_reserve(bytes, priority, place, context))
+            .await
     }
 
     /// Waits in FIFO order until there is room for one more datagram. The result is advisory: it
@@ -177,12 +180,20 @@ impl AsyncUdp {
         poll_fn(|context| {
             let polled = poll(&mut place.ticket, context);
             if polled.is_pending() {
-                let spawn = || Reader::spawn(&self.runtime, &self.limited, &self.errors);
-                self.reader.get_or_init(spawn);
+                self.reader.get_or_init(|| self.spawn_reader());
             }
             polled
         })
         .await
+    }
+
+    fn spawn_reader(&self) -> JoinSet<()> {
+        let changed = Arc::clone(&self.limited.lock().turns.changed);
+        let errors = Arc::clone(&self.errors);
+        let mut tasks = JoinSet::new();
+        let limited = Arc::downgrade(&self.limited.shared);
+        tasks.spawn_on(read(limited, errors, changed), &self.runtime);
+        tasks
     }
 
     /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
@@ -208,12 +219,13 @@ impl AsyncUdp {
     async fn send_as(&self, datagrams: &[Datagram<'_>], priority: Priority) -> io::Result<Sent> {
         let mut all: Option<Sent> = None;
         loop {
-            let done = all.map_or(0, |all| all.count);
-            let poll = |place: &mut Option<Ticket>, context: &mut Context<'_>| {
-                let left = &datagrams[done..];
-                self.limited.poll_send(left, priority, place, context)
-            };
-            if let ControlFlow::Break(sent) = Sent::extend(&mut all, self.turn(poll).await) {
+            let left = &datagrams[all.map_or(0, |all| all.count)..];
+            let limited = &self.limited;
+            let send = |state: &mut State| state.send(limited.socket(), left, Room::Needed);
+            let sent = self
+                .turn(|place, context| limited.poll_turn(priority, place, context, send))
+                .await;
+            if let ControlFlow::Break(sent) = Sent::extend(&mut all, sent) {
                 return sent;
             }
         }

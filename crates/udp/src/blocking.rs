@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
 use taut_dql::tasks::Priority;
 
 use crate::account::Completed;
@@ -17,7 +17,6 @@ use crate::permit::Permit;
 use crate::place::Place;
 use crate::sent::Sent;
 use crate::socket::LimitedUdp;
-use crate::sys;
 use crate::sys::clock::monotonic_ns;
 
 /// Longest wait without another deadline.
@@ -25,9 +24,10 @@ const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 /// Wait of a blocking send while permits reserve room.
 const PERMIT_RETRY_NS: u64 = 1_000_000;
 
-/// Wakes a thread that waits for the error queue: it can be given room by a permit, which the
-/// kernel does not report.
-struct ThreadWaker(OwnedFd);
+/// Wakes a thread from [`LimitedUdp::wait_or_woken`], for events that the kernel does not report,
+/// such as room that a permit released.
+#[derive(Debug)]
+pub struct ThreadWaker(OwnedFd);
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
@@ -37,15 +37,14 @@ impl Wake for ThreadWaker {
 }
 
 impl ThreadWaker {
-    fn new() -> io::Result<Arc<Self>> {
+    /// Creates a waker of one thread.
+    ///
+    /// # Errors
+    /// That of `eventfd`.
+    pub fn new() -> io::Result<Arc<Self>> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        Ok(Arc::new(Self(
-            eventfd(0, flags).map_err(|error| failed("eventfd", &error.into()))?,
-        )))
-    }
-
-    fn clear(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+        let event = eventfd(0, flags).map_err(|error| failed("eventfd", &error.into()))?;
+        Ok(Arc::new(Self(event)))
     }
 }
 
@@ -105,8 +104,7 @@ impl LimitedUdp {
             if let Poll::Ready(done) = poll(&mut context) {
                 return done;
             }
-            self.wait_or(None, Some(thread.0.as_fd()))?;
-            thread.clear();
+            self.wait_or_woken(None, &thread)?;
         }
     }
 
@@ -117,11 +115,24 @@ impl LimitedUdp {
     /// # Errors
     /// The error of `ppoll`; as for [`complete`](Self::complete).
     pub fn wait(&self, deadline_ns: Option<u64>) -> io::Result<Completed> {
-        self.wait_or(deadline_ns, None)
+        self.wait_for(deadline_ns, None)
     }
 
-    /// As [`wait`](Self::wait), but also returns when `wakeup` is readable.
-    fn wait_or(
+    /// As [`wait`](Self::wait), but also returns after `waker` was woken.
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait).
+    pub fn wait_or_woken(
+        &self,
+        deadline_ns: Option<u64>,
+        waker: &ThreadWaker,
+    ) -> io::Result<Completed> {
+        let completed = self.wait_for(deadline_ns, Some(waker.0.as_fd()));
+        let _ = rustix::io::read(&waker.0, &mut [0; 8]);
+        completed
+    }
+
+    fn wait_for(
         &self,
         deadline_ns: Option<u64>,
         wakeup: Option<BorrowedFd<'_>>,
@@ -129,15 +140,30 @@ impl LimitedUdp {
         let now_ns = monotonic_ns();
         let (wakeup_ns, writable) = {
             let state = self.lock();
-            let full = state.is_full();
-            (state.next_wakeup(), full && state.tracker.in_flight() == 0)
+            (state.next_wakeup(), state.is_full())
         };
         let longest_ns = now_ns + LONGEST_WAIT_NS;
         let own_ns = wakeup_ns.unwrap_or(longest_ns);
         let until_ns = own_ns.min(deadline_ns.unwrap_or(u64::MAX)).min(longest_ns);
-        let left = Duration::from_nanos(until_ns.saturating_sub(now_ns));
-        sys::poll::wait_for_errors(self.as_fd(), wakeup, writable, left)
-            .map_err(|error| failed("ppoll", &error))?;
+        let left_ns = until_ns.saturating_sub(now_ns);
+        let timeout = Timespec {
+            tv_sec: (left_ns / 1_000_000_000) as _,
+            tv_nsec: (left_ns % 1_000_000_000) as _,
+        };
+        // The kernel reports POLLERR even if it is not requested.
+        let events = match writable {
+            true => PollFlags::OUT,
+            false => PollFlags::empty(),
+        };
+        let mut waiting = [
+            PollFd::new(self, events),
+            PollFd::from_borrowed_fd(wakeup.unwrap_or(self.as_fd()), PollFlags::IN),
+        ];
+        let used = if wakeup.is_some() { 2 } else { 1 };
+        match poll(&mut waiting[..used], Some(&timeout)) {
+            Err(error) if error != Errno::INTR => return Err(failed("ppoll", &error.into())),
+            _ => {}
+        }
         self.complete_after(|| monotonic_ns() < until_ns)
     }
 }

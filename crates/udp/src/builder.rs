@@ -7,12 +7,13 @@ use std::os::fd::AsFd;
 
 use taut_path::AnyLimit;
 
-use crate::account::{Settings, Source};
+use crate::account::Settings;
 use crate::control;
 use crate::events::{Observer, SocketIssue};
+use crate::quality::Source;
 use crate::socket::LimitedUdp;
 use crate::socket_options::report_errors;
-use crate::state::{Listeners, SourceInUse, Sources, State};
+use crate::state::{Listeners, Sources, State};
 use crate::sys;
 
 /// Default cap, in ns. `examples/udp_sender.rs` beside six busy loops: a cap of 2 ms costs 10 % of
@@ -35,31 +36,18 @@ fn wrong(what: &str) -> io::Error {
 pub struct Builder {
     socket: UdpSocket,
     settings: Settings,
-    limit: Option<AnyLimit>,
     cap_ns: Option<u64>,
-    source: SourceInUse,
+    default_cap_ns: u64,
+    sources: Sources,
     listeners: Listeners,
     errors: bool,
     waiters: usize,
 }
 
 impl Builder {
-    fn new(socket: UdpSocket) -> Self {
-        Self {
-            socket,
-            settings: Settings::default(),
-            limit: None,
-            cap_ns: None,
-            source: SourceInUse::new(),
-            listeners: Listeners::default(),
-            errors: true,
-            waiters: WAITERS,
-        }
-    }
-
     /// Sets the rule of the limit. Default: `taut` with a [cap](Self::cap_ns) of 5 ms.
     pub fn limit(mut self, limit: AnyLimit) -> Self {
-        self.limit = Some(limit);
+        (self.settings.limit, self.default_cap_ns) = (limit, 0);
         self
     }
 
@@ -67,7 +55,7 @@ impl Builder {
     /// [`Source::Timestamps`], which costs the least. Use [`Source::ZeroCopy`] if the queue is
     /// outside this network namespace.
     pub fn source(mut self, source: Source) -> Self {
-        self.source.order = Sources::new(source);
+        self.sources.set(source);
         self
     }
 
@@ -75,7 +63,7 @@ impl Builder {
     /// datagrams complete immediately for half a second. If this is so with each source, the first
     /// one is used.
     pub fn fallback_source(mut self, source: Source) -> Self {
-        self.source.order.push(source);
+        self.sources.add(source);
         self
     }
 
@@ -131,7 +119,7 @@ impl Builder {
     /// should exceed the limit, because a datagram without memory blocks as at the limit. Default:
     /// 1 MiB.
     pub fn pool_bytes(mut self, bytes: usize) -> Self {
-        self.source.pool_bytes = bytes.max(128 << 10);
+        self.sources.pool_bytes = bytes.max(128 << 10);
         self
     }
 
@@ -144,7 +132,7 @@ impl Builder {
     /// Lets the kernel number the timestamps, as before Linux 6.13. For tests.
     #[doc(hidden)]
     pub fn kernel_ids(mut self) -> Self {
-        self.source.own_ids = false;
+        self.sources.own_ids = false;
         self
     }
 
@@ -161,27 +149,22 @@ impl Builder {
     pub fn build(mut self) -> io::Result<LimitedUdp> {
         self.check()?;
         let ipv4 = self.is_ipv4()?;
-        let refused = !self.source.turn_on(&self.socket)?;
-        if refused {
+        if !self.sources.turn_on(&self.socket)? {
             // The kernel can reject only zero-copy, which is then no longer among the sources.
-            self.source.order.refuse_zero_copy();
-            self.source.turn_on(&self.socket)?;
+            self.sources.remove(Source::ZeroCopy, Source::Timestamps);
+            self.listeners.issue(SocketIssue::ZeroCopyRefused);
+            self.sources.turn_on(&self.socket)?;
         }
         if self.errors {
             report_errors(&self.socket)?;
         }
-        let default_cap_ns = if self.limit.is_some() { 0 } else { CAP_NS };
         let settings = Settings {
-            source: self.source.current(),
-            cap_ns: self.cap_ns.unwrap_or(default_cap_ns),
-            limit: self.limit.unwrap_or_else(AnyLimit::taut),
+            source: self.sources.current(),
+            cap_ns: self.cap_ns.unwrap_or(self.default_cap_ns),
             ..self.settings
         };
-        let (source, listeners) = (self.source, self.listeners);
-        let mut state = State::new(&settings, source, listeners, ipv4, self.waiters);
-        if refused {
-            state.issue(SocketIssue::ZeroCopyRefused);
-        }
+        let (sources, listeners) = (self.sources, self.listeners);
+        let state = State::new(settings, sources, listeners, ipv4, self.waiters);
         Ok(LimitedUdp::from_parts(self.socket, state))
     }
 
@@ -225,6 +208,18 @@ impl LimitedUdp {
 
     /// Returns the default settings for `socket`.
     pub fn builder(socket: UdpSocket) -> Builder {
-        Builder::new(socket)
+        Builder {
+            socket,
+            settings: Settings {
+                limit: AnyLimit::taut(),
+                ..Settings::default()
+            },
+            cap_ns: None,
+            default_cap_ns: CAP_NS,
+            sources: Sources::new(),
+            listeners: Listeners::default(),
+            errors: true,
+            waiters: WAITERS,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 
-use crate::control::{self, Name, Writer};
+use crate::control;
 use crate::sys::message::Control;
 
 /// Ethernet and UDP headers of each datagram, and those of IP.
@@ -23,12 +23,12 @@ const SCM_TS_OPT_ID: libc::c_int = 81;
 /// (GSO).
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
-    payload: &'a [u8],
+    pub(crate) payload: &'a [u8],
     segment_bytes: Option<NonZeroU16>,
-    to: Option<SocketAddr>,
+    pub(crate) to: Option<SocketAddr>,
     from: Option<IpAddr>,
     traffic_class: Option<u8>,
-    tag: u32,
+    pub(crate) tag: u32,
     more_follow: bool,
 }
 
@@ -89,10 +89,6 @@ impl<'a> Datagram<'a> {
         self
     }
 
-    pub(crate) fn caller_tag(&self) -> u32 {
-        self.tag
-    }
-
     /// Returns the number of datagrams on the wire.
     pub fn datagrams(&self) -> u32 {
         let payload = self.payload.len();
@@ -128,66 +124,57 @@ impl<'a> Datagram<'a> {
         next.map_or(self.more_follow, |next| next.to == self.to)
     }
 
-    pub(crate) fn payload(&self) -> &'a [u8] {
-        self.payload
-    }
-
-    pub(crate) fn name(&self) -> Name {
-        self.to.map_or(Name::NONE, Name::new)
-    }
-
-    /// Writes the control messages of the datagram. Returns the bytes used.
+    /// Writes the control messages of the datagram.
     pub(crate) fn write_control(
         &self,
         requests: &ReportRequests,
         ipv4: bool,
-        into: &mut Control,
-    ) -> usize {
-        let mut writer = Writer::new(&mut into.0);
+        control: &mut Control,
+    ) {
+        control.used = 0;
         if let Some(segment) = self.segment_bytes
             && self.datagrams() > 1
         {
             let data = segment.get().to_ne_bytes();
-            writer.push(libc::SOL_UDP, libc::UDP_SEGMENT, &data);
+            control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &data);
         }
         if let Some(class) = self.traffic_class {
             let data = libc::c_int::from(class).to_ne_bytes();
             if self.is_ipv4(ipv4) {
-                writer.push(libc::IPPROTO_IP, libc::IP_TOS, &data);
+                control.push(libc::IPPROTO_IP, libc::IP_TOS, &data);
             } else {
-                writer.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &data);
+                control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &data);
             }
         }
         match self.from.map(|from| from.to_canonical()) {
             Some(IpAddr::V4(address)) => {
                 let mut data = [0; 12];
                 data[4..8].copy_from_slice(&address.octets());
-                writer.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &data);
+                control.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &data);
             }
             Some(IpAddr::V6(address)) => {
                 let mut data = [0; 20];
                 data[..16].copy_from_slice(&address.octets());
-                writer.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &data);
+                control.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &data);
             }
             None => {}
         }
-        if requests.stamps != 0 {
-            let data = requests.stamps.to_ne_bytes();
-            writer.push(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &data);
+        if requests.stamp {
+            let data = libc::SOF_TIMESTAMPING_TX_SOFTWARE.to_ne_bytes();
+            control.push(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &data);
             if let Some(id) = requests.own_id {
-                writer.push(libc::SOL_SOCKET, SCM_TS_OPT_ID, &id.to_ne_bytes());
+                control.push(libc::SOL_SOCKET, SCM_TS_OPT_ID, &id.to_ne_bytes());
             }
         }
-        writer.finish()
     }
 }
 
 /// Reports requested from the kernel for a datagram.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReportRequests {
-    /// `SOF_TIMESTAMPING_TX_*`.
-    pub(crate) stamps: u32,
-    /// The id of the timestamps, if the kernel accepts one.
+    /// A timestamp.
+    pub(crate) stamp: bool,
+    /// The id of the timestamp, if the kernel accepts one.
     pub(crate) own_id: Option<u32>,
 }
 

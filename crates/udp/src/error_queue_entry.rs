@@ -11,7 +11,7 @@ const STAMP_LEFT: u32 = 0;
 
 /// One entry of a socket's error queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorQueueEntry {
+pub(crate) enum ErrorQueueEntry {
     /// A datagram left the queueing discipline, and was passed to the device.
     Left {
         /// The id with which it was sent.
@@ -40,9 +40,9 @@ pub enum ErrorQueueEntry {
 }
 
 impl ErrorQueueEntry {
-    /// Parses the control messages of one entry, as `recvmsg` returns them with `MSG_ERRQUEUE`, and
-    /// its address in `name`. `None` if it contains no supported message.
-    pub fn parse(control_bytes: &[u8], name: &[u8]) -> Option<Self> {
+    /// Parses the control messages of one entry, as `recvmsg` returns them with `MSG_ERRQUEUE`.
+    /// `peer` is the destination of its datagram. `None` if it contains no supported message.
+    pub(crate) fn parse(control_bytes: &[u8], peer: Option<SocketAddr>) -> Option<Self> {
         let mut stamp_ns = None;
         let mut extended = None;
         for message in control::messages(control_bytes) {
@@ -74,7 +74,7 @@ impl ErrorQueueEntry {
             libc::SO_EE_ORIGIN_LOCAL | libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
                 Some(Self::Refused {
                     errno,
-                    peer: control::address(name),
+                    peer,
                     mtu_bytes: if errno == libc::EMSGSIZE { info } else { 0 },
                 })
             }
@@ -101,6 +101,7 @@ fn time_ns(bytes: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::message::Control;
     use proptest::prelude::*;
 
     fn entry(origin: u8, code: u8, errno: u32, info: u32, data: u32, stamp: bool) -> Vec<u8> {
@@ -113,21 +114,18 @@ mod tests {
         let mut times = [0; 48];
         times[..8].copy_from_slice(&3_i64.to_ne_bytes());
         times[8..16].copy_from_slice(&7_i64.to_ne_bytes());
-        let mut room = vec![0; 256];
-        let mut writer = control::Writer::new(&mut room);
+        let mut control = Control::EMPTY;
         if stamp {
-            writer.push(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &times);
+            control.push(libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &times);
         }
-        writer.push(libc::SOL_IPV6, libc::IPV6_RECVERR, &extended);
-        let used = writer.finish();
-        room.truncate(used);
-        room
+        control.push(libc::SOL_IPV6, libc::IPV6_RECVERR, &extended);
+        control.bytes().to_vec()
     }
 
     #[test]
     fn stamps_notifications_and_errors() {
         let at_real_ns = 3_000_000_007;
-        let parse = |bytes: &[u8]| ErrorQueueEntry::parse(bytes, &[]);
+        let parse = |bytes: &[u8]| ErrorQueueEntry::parse(bytes, None);
         let left = ErrorQueueEntry::Left { id: 9, at_real_ns };
         assert_eq!(parse(&entry(4, 0, 42, 0, 9, true)), Some(left));
         assert_eq!(parse(&entry(4, 0, 42, 1, 9, true)), None, "not requested");
@@ -158,16 +156,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn malformed_entry_is_ignored(bytes in prop::collection::vec(any::<u8>(), 0..200),
-                               name in prop::collection::vec(any::<u8>(), 0..30)) {
-            let _ = ErrorQueueEntry::parse(&bytes, &name);
+        fn malformed_entry_is_ignored(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = ErrorQueueEntry::parse(&bytes, None);
         }
 
         #[test]
         fn truncated_entry_is_nothing_or_itself(cut in 0_usize..200) {
             let whole = entry(4, 0, 42, 0, 9, true);
-            let got = ErrorQueueEntry::parse(&whole[..cut.min(whole.len())], &[]);
-            prop_assert!(got.is_none() || got == ErrorQueueEntry::parse(&whole, &[]));
+            let got = ErrorQueueEntry::parse(&whole[..cut.min(whole.len())], None);
+            prop_assert!(got.is_none() || got == ErrorQueueEntry::parse(&whole, None));
         }
     }
 }

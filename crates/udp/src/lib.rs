@@ -107,14 +107,10 @@
 //!
 //! Bytes are bytes on an Ethernet wire: payload and 42 bytes of headers for each datagram over
 //! IPv4, 62 over IPv6. Times are nanoseconds of `CLOCK_MONOTONIC`.
-//!
-//! # Parts
-//! [`account`] is the accounting as a state machine without a socket, a clock or a system call, for
-//! other socket layers.
 #![deny(unsafe_code, missing_docs)]
 #![cfg(target_os = "linux")]
 
-pub mod account;
+mod account;
 #[cfg(feature = "tokio")]
 pub mod async_udp;
 #[doc(hidden)]
@@ -142,13 +138,13 @@ mod state;
 #[allow(unsafe_code)]
 mod sys;
 
-pub use account::{Completed, Departure, DepartureKind, Source, Totals};
+pub use account::{Completed, Departure, DepartureKind, StallTimer, Totals};
+pub use blocking::ThreadWaker;
 pub use builder::Builder;
 pub use datagram::Datagram;
-pub use error_queue_entry::ErrorQueueEntry;
 pub use events::{IssueCounters, Observer, SocketIssue};
 pub use permit::Permit;
-pub use quality::CompletionQuality;
+pub use quality::{CompletionQuality, Source};
 pub use sent::{Sent, Stop};
 pub use snapshot::Snapshot;
 pub use socket::LimitedUdp;

@@ -7,7 +7,7 @@ use taut_dql::tasks::{Priority, Ticket};
 
 use crate::datagram::Datagram;
 use crate::sent::Sent;
-use crate::socket::{LimitedUdp, wake_next};
+use crate::socket::LimitedUdp;
 use crate::state::{Room, State};
 
 /// Room below the limit, reserved for an object that is sent later, by any thread or task.
@@ -44,28 +44,27 @@ impl Permit {
     /// # Errors
     /// As for [`LimitedUdp::try_send`].
     pub fn try_send(&mut self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        let mut state = self.udp.lock();
-        let before = state.tracker.sent_units();
         let units = std::mem::take(&mut self.units);
-        state.tracker.release(units);
-        let sent = state.send_and_note(self.udp.socket(), datagrams, Room::NotNeeded);
-        let left = u64::from(units).saturating_sub(state.tracker.sent_units() - before);
-        // At most `units`, which were counted before.
-        if let Ok(left) = u32::try_from(left)
-            && state.tracker.reserve(left, LimitedUdp::now_ns()).is_ok()
-        {
-            self.units = left;
-        }
-        wake_next(state);
-        sent
+        self.udp.update(|state| {
+            let before = state.tracker.sent_units();
+            state.tracker.limiter.release(units);
+            let sent = state.send(self.udp.socket(), datagrams, Room::NotNeeded);
+            let left = u64::from(units).saturating_sub(state.tracker.sent_units() - before);
+            // At most `units`, which were counted before.
+            if let Ok(left) = u32::try_from(left)
+                && state.tracker.reserve(left, LimitedUdp::now_ns()).is_ok()
+            {
+                self.units = left;
+            }
+            sent
+        })
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.udp.lock();
-        state.tracker.release(self.units);
-        wake_next(state);
+        self.udp
+            .update(|state| state.tracker.limiter.release(self.units));
     }
 }
 
@@ -81,10 +80,10 @@ impl LimitedUdp {
     /// `InvalidInput` for more bytes than [`MAX_OBJECT`](taut_dql::MAX_OBJECT), 268,435,455. An
     /// error of the socket, if it cannot be read.
     pub fn try_reserve(&self, bytes: u32) -> io::Result<Option<Permit>> {
-        let mut state = self.lock();
-        let turn = state.try_turn(self.socket());
-        let reserved = turn.and_then(|turn| turn.then(|| reserve(&mut state, bytes)).transpose());
-        wake_next(state);
+        let reserved = self.update(|state| match state.try_turn(self.socket())? {
+            true => reserve(state, bytes).map(Some),
+            false => Ok(None),
+        });
         Ok(reserved?.map(|units| self.permit(units)))
     }
 
@@ -115,7 +114,7 @@ impl LimitedUdp {
 }
 
 fn reserve(state: &mut State, bytes: u32) -> io::Result<u32> {
-    let units = state.tracker.units(bytes);
+    let units = state.tracker.limiter.units(bytes, 1);
     let reserved = state.tracker.reserve(units, LimitedUdp::now_ns());
     reserved.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     Ok(units)

@@ -1,4 +1,5 @@
-//! The quality of completions: whether they show which datagrams left the device.
+//! The sources of completions, and their quality: whether they show which datagrams left the
+//! device.
 
 /// The quality of a socket's completions.
 ///
@@ -24,6 +25,32 @@ pub enum CompletionQuality {
     Immediate,
 }
 
+/// The source of completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Source {
+    /// Transmit timestamps: the time at which each datagram leaves the discipline, but only within
+    /// the socket's own network namespace. At high rates up to 16 datagrams share a timestamp,
+    /// unless an observer is set.
+    #[default]
+    Timestamps,
+    /// Zero-copy notifications: the only source that sees a queue beyond a container's own link.
+    /// Each datagram is copied once into pages that the kernel reads.
+    ZeroCopy,
+    /// The level of the socket (`SIOCOUTQ`), polled at an interval.
+    Polled,
+}
+
+impl Source {
+    /// Returns the quality of its completions if they are valid.
+    pub(crate) fn if_valid(self) -> CompletionQuality {
+        match self {
+            Self::Timestamps => CompletionQuality::Transmitted,
+            Self::ZeroCopy => CompletionQuality::BufferFreed,
+            Self::Polled => CompletionQuality::Polled,
+        }
+    }
+}
+
 /// Observations that determine the quality.
 const WINDOW: u32 = 64;
 /// Observations that determine it the first time.
@@ -38,13 +65,16 @@ const RUN_NS: u64 = 1_000_000;
 /// Minimum time without waiting and without a block by the limit. Longer than a burst through a
 /// token bucket, while the sender is late or a congestion window grows.
 const CALM_NS: u64 = 100_000_000;
+/// Longer than a burst through a token bucket while a congestion window grows.
+const USELESS_NS: u64 = 500_000_000;
 
-/// Detects the quality.
+/// Detects the quality of the current source.
 #[derive(Debug, Default)]
 pub(crate) struct QualityDetector {
-    quality: CompletionQuality,
-    /// The quality of valid completions.
-    if_valid: CompletionQuality,
+    pub(crate) source: Source,
+    pub(crate) quality: CompletionQuality,
+    /// Time of the last change of the quality.
+    pub(crate) changed_ns: u64,
     /// One bit for each counted observation, the latest lowest; 1 for waiting.
     waited: u64,
     observations: u32,
@@ -57,16 +87,36 @@ pub(crate) struct QualityDetector {
 }
 
 impl QualityDetector {
-    pub(crate) fn new(if_valid: CompletionQuality, quality: CompletionQuality) -> Self {
+    pub(crate) fn new(source: Source, now_ns: u64) -> Self {
         Self {
-            quality,
-            if_valid,
+            source,
+            changed_ns: now_ns,
             ..Self::default()
         }
     }
 
-    pub(crate) fn quality(&self) -> CompletionQuality {
-        self.quality
+    /// Changes the source. If `keeps` is `true`, the quality of the previous source is kept until
+    /// observations show another.
+    pub(crate) fn change_source(&mut self, source: Source, keeps: bool) {
+        let quality = match keeps {
+            true => self.quality,
+            false => CompletionQuality::Unknown,
+        };
+        *self = Self {
+            quality,
+            ..Self::new(source, self.changed_ns)
+        };
+    }
+
+    /// Returns `true` unless completions are meaningless.
+    pub(crate) fn limit_applies(&self) -> bool {
+        self.quality != CompletionQuality::Immediate
+    }
+
+    /// Returns `true` if completions have been meaningless for so long that this source will show
+    /// no queue.
+    pub(crate) fn is_source_useless(&self, now_ns: u64) -> bool {
+        !self.limit_applies() && now_ns.saturating_sub(self.changed_ns) >= USELESS_NS
     }
 
     /// Records that the limit blocks the sender, so packets wait below.
@@ -86,16 +136,12 @@ impl QualityDetector {
         self.now_ns = now_ns;
     }
 
-    /// Returns `true` if the current sends are a load: they would wait if a queue existed.
-    pub(crate) fn is_loaded(&self) -> bool {
-        self.loaded
-    }
-
     /// Records whether an object was still in flight when its call returned. Returns `true` if the
     /// quality changed.
-    pub(crate) fn observed(&mut self, waited: bool, loaded: bool) -> bool {
-        // An immediate completion on an idle path is not significant.
-        if !waited && !loaded {
+    pub(crate) fn observed(&mut self, waited: bool) -> bool {
+        // An immediate completion on an idle path is not significant: only sends that are a load
+        // would wait if a queue existed.
+        if !waited && !self.loaded {
             return false;
         }
         self.waited = self.waited << 1 | u64::from(waited);
@@ -106,7 +152,7 @@ impl QualityDetector {
         self.calm_since_ns = is_calm.then_some(since_ns);
         let calm_ns = self.now_ns.saturating_sub(since_ns);
         let quality = if recent.count_ones() >= WAITS_FOR_VALID {
-            self.if_valid
+            self.source.if_valid()
         } else if is_calm && self.observations == WINDOW && calm_ns >= CALM_NS {
             CompletionQuality::Immediate
         } else {
@@ -123,38 +169,38 @@ mod tests {
     use super::*;
 
     fn detector() -> QualityDetector {
-        QualityDetector::new(CompletionQuality::Transmitted, CompletionQuality::Unknown)
+        QualityDetector::new(Source::Timestamps, 0)
     }
 
     #[test]
     fn queueing_is_valid_at_any_load() {
         let mut detector = detector();
         for look in 1..=4 {
-            assert_eq!(detector.quality(), CompletionQuality::Unknown);
-            assert_eq!(detector.observed(true, false), look == 4);
+            assert_eq!(detector.quality, CompletionQuality::Unknown);
+            assert_eq!(detector.observed(true), look == 4);
         }
-        assert_eq!(detector.quality(), CompletionQuality::Transmitted);
+        assert_eq!(detector.quality, CompletionQuality::Transmitted);
     }
 
     #[test]
     fn an_idle_path_is_not_judged() {
         let mut detector = detector();
         for _ in 0..1000 {
-            assert!(!detector.observed(false, false));
+            assert!(!detector.observed(false));
         }
-        assert_eq!(detector.quality(), CompletionQuality::Unknown);
+        assert_eq!(detector.quality, CompletionQuality::Unknown);
     }
 
     #[test]
     fn loaded_path_without_queueing_is_immediate() {
         let mut detector = detector();
         for look in 1..=64 {
-            detector.sent(1, look * 2_000_000);
+            detector.sent(8, look * 2_000_000);
             // One observation with waiting, because a thread was interrupted.
-            assert_eq!(detector.observed(look == 9, true), look == 64);
+            assert_eq!(detector.observed(look == 9), look == 64);
         }
-        assert_eq!(detector.quality(), CompletionQuality::Immediate);
-        let turned = (0..64).find(|_| detector.observed(true, true));
+        assert_eq!(detector.quality, CompletionQuality::Immediate);
+        let turned = (0..64).find(|_| detector.observed(true));
         assert!(turned.is_some_and(|looks| looks < 8), "{turned:?}");
         let back = looks_until(&mut detector, 2_000_000, CompletionQuality::Immediate);
         assert!(
@@ -168,15 +214,15 @@ mod tests {
         let mut detector = detector();
         for object in 0..20_u64 {
             detector.sent(1, object * 500_000);
-            assert!(!detector.is_loaded(), "2,000 a second are none");
+            assert!(!detector.loaded, "2,000 a second are none");
         }
         detector.sent(16, 20_000_000);
-        assert!(detector.is_loaded());
+        assert!(detector.loaded);
         detector.sent(1, 20_500_000);
-        assert!(detector.is_loaded());
+        assert!(detector.loaded);
         detector.sent(1, 30_000_000);
         detector.sent(1, 40_000_000);
-        assert!(!detector.is_loaded());
+        assert!(!detector.loaded);
     }
 
     /// Records observations every `every_ns` until the quality is `wanted`.
@@ -186,9 +232,9 @@ mod tests {
         is: CompletionQuality,
     ) -> Option<u64> {
         (1..=10_000).find(|_| {
-            detector.sent(1, detector.now_ns + every_ns);
-            detector.observed(false, true);
-            detector.quality() == is
+            detector.sent(8, detector.now_ns + every_ns);
+            detector.observed(false);
+            detector.quality == is
         })
     }
 
@@ -197,8 +243,8 @@ mod tests {
         let mut detector = detector();
         for burst in 1..100 {
             for _ in 0..63 {
-                detector.sent(1, burst * 1_000_000);
-                assert!(!detector.observed(false, true));
+                detector.sent(8, burst * 1_000_000);
+                assert!(!detector.observed(false));
             }
             detector.blocked();
         }
@@ -210,5 +256,20 @@ mod tests {
     fn short_time_without_queueing_needs_a_full_window() {
         let after = looks_until(&mut detector(), 10_000_000, CompletionQuality::Immediate);
         assert_eq!(after, Some(64));
+    }
+
+    #[test]
+    fn source_is_useless_after_half_a_second() {
+        let mut detector = detector();
+        let after = looks_until(&mut detector, 2_000_000, CompletionQuality::Immediate);
+        detector.changed_ns = after.expect("nothing waits under load") * 2_000_000;
+        let changed_ns = detector.changed_ns;
+        assert!(!detector.limit_applies());
+        assert!(!detector.is_source_useless(changed_ns + USELESS_NS - 1));
+        assert!(detector.is_source_useless(changed_ns + USELESS_NS));
+        detector.change_source(Source::Polled, true);
+        assert!(!detector.limit_applies(), "kept");
+        detector.change_source(Source::ZeroCopy, false);
+        assert_eq!(detector.quality, CompletionQuality::Unknown);
     }
 }

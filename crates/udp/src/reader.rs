@@ -1,16 +1,12 @@
 //! The task that reads notifications while others wait for room.
 
-use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::pin::pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
-use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 use tokio::time;
 
 use crate::socket::{LimitedUdp, SharedSocket};
@@ -18,70 +14,34 @@ use crate::socket::{LimitedUdp, SharedSocket};
 /// Longest sleep without another deadline.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The spawned task. A waiting task could not read for the others: a `select!` can keep its future
-/// without polling it.
-#[derive(Debug)]
-pub(crate) struct Reader(JoinHandle<()>);
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl Reader {
-    pub(crate) fn spawn(
-        runtime: &Handle,
-        limited: &LimitedUdp,
-        errors: &Arc<AsyncFd<OwnedFd>>,
-    ) -> Self {
-        // Weak: the port is free when the last user drops the socket.
-        let (limited, errors) = (limited.downgrade(), Arc::clone(errors));
-        Self(runtime.spawn(async move { while run(&limited, &errors).await {} }))
-    }
-}
-
-/// Waits for a notification, a deadline or a new waiting task. Returns `false` if the socket was
-/// dropped.
-async fn run(limited: &Weak<SharedSocket>, errors: &AsyncFd<OwnedFd>) -> bool {
-    let register = |context: &mut Context<'_>| {
-        let limited = LimitedUdp::upgrade(limited)?;
-        // Before it computes the deadline: a change in between takes the waker.
-        limited.lock().turns.reader = Some(context.waker().clone());
-        Some(time_left(&limited))
+/// Reads notifications while tasks wait for room, in a task of its own. A waiting task could not
+/// read for the others: a `select!` can keep its future without polling it. `changed` is notified
+/// when a task joins the wait queue, or when the deadline might be earlier.
+pub(crate) async fn read(
+    // Weak: the port is free when the last user drops the socket.
+    limited: Weak<SharedSocket>,
+    errors: Arc<AsyncFd<OwnedFd>>,
+    changed: Arc<Notify>,
+) {
+    let upgrade = || {
+        let shared = limited.upgrade()?;
+        Some(LimitedUdp { shared })
     };
-    let Some(left) = poll_fn(|context| Poll::Ready(register(context))).await else {
-        return false;
-    };
-    let mut ready = pin!(time::timeout(left, errors.readable()));
-    let ready = poll_fn(|context: &mut Context<'_>| {
-        let Some(limited) = LimitedUdp::upgrade(limited) else {
-            return Poll::Ready(None);
+    while let Some(limited) = upgrade() {
+        let waits = !limited.lock().turns.is_empty();
+        let left = time_left(&limited);
+        drop(limited);
+        let ready = tokio::select! {
+            biased;
+            () = changed.notified() => continue,
+            ready = time::timeout(left, errors.readable()), if waits => ready,
         };
-        let mut state = limited.lock();
-        // Its waker is taken to call it: the deadline changed.
-        if state.turns.reader.is_none() {
-            return Poll::Ready(Some(None));
+        let Some(limited) = upgrade() else { return };
+        let done = ready.ok().transpose().and_then(|it| process(&limited, it));
+        if let Err(error) = done {
+            limited.fail_next(error);
         }
-        state.turns.reader = Some(context.waker().clone());
-        let sleeps = state.turns.is_empty();
-        drop(state);
-        if sleeps {
-            return Poll::Pending;
-        }
-        ready.as_mut().poll(context).map(|it| Some(Some(it)))
-    });
-    let Some(ready) = ready.await else {
-        return false;
-    };
-    let (Some(ready), Some(limited)) = (ready, LimitedUdp::upgrade(limited)) else {
-        return true;
-    };
-    let done = ready.ok().transpose().and_then(|it| process(&limited, it));
-    if let Err(error) = done {
-        limited.fail_next(error);
     }
-    true
 }
 
 /// Returns the time until the next deadline of a socket.

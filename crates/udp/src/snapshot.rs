@@ -1,8 +1,8 @@
 //! A limited socket at one moment.
 
-use crate::account::{Source, Totals};
+use crate::account::Totals;
 use crate::events::IssueCounters;
-use crate::quality::CompletionQuality;
+use crate::quality::{CompletionQuality, Source};
 
 /// The state of a limited socket, consistent at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

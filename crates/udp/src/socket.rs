@@ -3,17 +3,13 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-#[cfg(feature = "tokio")]
-use std::sync::Weak;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use taut_dql::tasks::{Priority, Ticket};
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
-#[cfg(feature = "tokio")]
-use crate::datagram::header_bytes;
 use crate::events::{IssueCounters, SocketIssue};
 use crate::quality::CompletionQuality;
 use crate::sent::Sent;
@@ -33,7 +29,7 @@ use crate::sys::clock::monotonic_ns;
 /// [`Permit`](crate::Permit) are dropped.
 #[derive(Clone)]
 pub struct LimitedUdp {
-    shared: Arc<SharedSocket>,
+    pub(crate) shared: Arc<SharedSocket>,
 }
 
 pub(crate) struct SharedSocket {
@@ -72,11 +68,11 @@ impl LimitedUdp {
     /// [`snapshot`](Self::snapshot) has the numbers for display.
     pub fn room(&self) -> i64 {
         let mut state = self.lock();
-        if !state.tracker.limit_applies() {
+        if !state.tracker.detector.limit_applies() {
             return i64::MAX;
         }
         let now_ns = monotonic_ns();
-        let room = state.tracker.room();
+        let room = state.tracker.limiter.room();
         if state.has_room(now_ns) {
             return room.max(0); // After a stall, one object may probe the path.
         }
@@ -105,10 +101,7 @@ impl LimitedUdp {
     }
 
     fn send_now(&self, datagrams: &[Datagram<'_>], room: Room) -> io::Result<Sent> {
-        let mut state = self.lock();
-        let sent = state.send_and_note(self.socket(), datagrams, room);
-        wake_next(state);
-        sent
+        self.update(|state| state.send(self.socket(), datagrams, room))
     }
 
     /// Records that a limit of the caller's own blocks the sender. Without this, immediate
@@ -118,21 +111,16 @@ impl LimitedUdp {
         self.lock().tracker.still_blocked();
     }
 
-    /// Returns the units per second that the path carried while it was busy; 0 if unknown.
-    pub fn units_per_s(&self) -> u64 {
-        self.lock().tracker.units_per_s()
-    }
-
     /// Returns a lower bound of the path's rate in units per second: the
-    /// [measured rate](Self::units_per_s), or if the path was never busy, the rate carried so far;
-    /// 0 before that.
+    /// [measured rate](Snapshot::units_per_s), or if the path was never busy, the rate carried so
+    /// far; 0 before that.
     pub fn min_units_per_s(&self) -> u64 {
-        self.lock().tracker.min_units_per_s()
+        self.lock().tracker.limiter.rate.min_units_per_s()
     }
 
     /// Returns the quality of completions.
     pub fn completion_quality(&self) -> CompletionQuality {
-        self.lock().tracker.quality()
+        self.lock().tracker.detector.quality
     }
 
     /// Reads the kernel's notifications: completions and errors. Does not wait. Call it when the
@@ -147,13 +135,15 @@ impl LimitedUdp {
     /// As [`complete`](Self::complete). If nothing completed although the kernel `notified` it, it
     /// also reads the error of the socket: one without an entry stays until it is read.
     pub(crate) fn complete_after(&self, notified: impl FnOnce() -> bool) -> io::Result<Completed> {
-        let mut state = self.lock();
-        let completed = state.complete_and_pass(self.socket());
-        if completed.as_ref().is_ok_and(|it| it.counts.packets == 0) && notified() {
-            state.take_pending_error(self.socket());
-        }
-        wake_next(state);
-        completed
+        self.update(|state| {
+            let completed = state.complete(self.socket());
+            let packets = completed.as_ref().map(|it| it.counts.packets);
+            state.pass_unpolled(packets.is_ok_and(|packets| packets > 0));
+            if packets.is_ok_and(|packets| packets == 0) && notified() {
+                state.take_pending_error(self.socket());
+            }
+            completed
+        })
     }
 
     /// Returns when to call [`complete`](Self::complete) without a notification of the kernel, in
@@ -184,25 +174,6 @@ impl LimitedUdp {
         self.poll_turn(Priority::Normal, place, context, |_| Ok(()))
     }
 
-    /// Returns the bytes on the wire of a datagram to the connected peer.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn wire_bytes(&self, payload_bytes: u32) -> u32 {
-        payload_bytes.saturating_add(header_bytes(self.lock().ipv4))
-    }
-
-    /// Waits for a turn, and sends as many of `datagrams` as there is room for.
-    pub(crate) fn poll_send(
-        &self,
-        datagrams: &[Datagram<'_>],
-        priority: Priority,
-        place: &mut Option<Ticket>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<Sent>> {
-        self.poll_turn(priority, place, context, |state| {
-            state.send_and_note(self.socket(), datagrams, Room::Needed)
-        })
-    }
-
     /// Waits for a turn, and calls `then` under the same lock.
     pub(crate) fn poll_turn<T>(
         &self,
@@ -211,31 +182,30 @@ impl LimitedUdp {
         context: &mut Context<'_>,
         then: impl FnOnce(&mut State) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        let mut state = self.lock();
-        // A passed task joins again: no other waits then.
-        let joins = place.is_none() || state.turns.is_empty();
-        let polled = state.poll_turn(self.socket(), priority, place, context);
-        let done = polled.map(|turn| turn.and_then(|()| then(&mut state)));
-        if done.is_pending() {
-            state.turns.reader_must_check |= joins;
-        }
-        // Even if it is not the caller's turn: it might have read completions.
-        wake_next(state);
-        done
+        // The next task is woken even if it is not the caller's turn: it might have read
+        // completions.
+        self.update(|state| {
+            // A passed task joins again: no other waits then.
+            let joins = place.is_none() || state.turns.is_empty();
+            let polled = state.poll_turn(self.socket(), priority, place, context);
+            let done = polled.map(|turn| turn.and_then(|()| then(state)));
+            if joins && done.is_pending() {
+                state.turns.check_reader();
+            }
+            done
+        })
     }
 
     /// Passes an error of the reading task to the next waiting task.
     #[cfg(feature = "tokio")]
     pub(crate) fn fail_next(&self, error: io::Error) {
-        let wakeups = self.lock().fail_next(error);
-        wakeups.wake();
+        let next = self.lock().fail_next(error);
+        next.into_iter().for_each(Waker::wake);
     }
 
     /// Cancels a wait, and wakes the next task if there is room.
     pub fn cancel_wait(&self, place: Ticket) {
-        let mut state = self.lock();
-        state.leave(&mut Some(place));
-        wake_next(state);
+        self.update(|state| state.turns.queue.leave(place));
     }
 
     /// Receives a datagram, as `UdpSocket::recv_from`. An error of an earlier sent datagram is
@@ -268,14 +238,14 @@ impl LimitedUdp {
         ) {
             return false;
         }
-        let mut state = self.lock();
-        let before = state.listeners.issues;
-        // The next read returns this error, too.
-        let looked = state.complete(self.socket());
-        if looked.is_err() || state.listeners.issues == before {
-            state.issue(issue);
-        }
-        wake_next(state);
+        self.update(|state| {
+            let before = state.listeners.issues;
+            // The next read returns this error, too.
+            let looked = state.complete(self.socket());
+            if looked.is_err() || state.listeners.issues == before {
+                state.listeners.issue(issue);
+            }
+        });
         true
     }
 
@@ -285,15 +255,15 @@ impl LimitedUdp {
         let tracker = &state.tracker;
         let (fd, kind) = (self.socket().as_fd(), libc::SO_SNDBUF);
         let buffer = sys::socket::option(fd, libc::SOL_SOCKET, kind).unwrap_or(0);
-        let totals = tracker.totals();
+        let (limiter, totals) = (&tracker.limiter, tracker.totals);
         Snapshot {
-            completion_quality: tracker.quality(),
+            completion_quality: tracker.detector.quality,
             source: tracker.source(),
-            limit: tracker.limit(),
-            in_flight: tracker.in_flight(),
-            reserved: tracker.reserved(),
-            in_flight_bytes: tracker.bytes_in_flight(),
-            units_per_s: tracker.units_per_s(),
+            limit: limiter.limit(),
+            in_flight: limiter.in_flight(),
+            reserved: limiter.reserved,
+            in_flight_bytes: tracker.objects.bytes(),
+            units_per_s: limiter.rate.units_per_s(),
             waiting_tasks: state.turns.queue.len(),
             send_buffer_bytes: u32::try_from(buffer).unwrap_or(0),
             totals,
@@ -310,23 +280,15 @@ impl LimitedUdp {
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[cfg(feature = "tokio")]
-    pub(crate) fn downgrade(&self) -> Weak<SharedSocket> {
-        Arc::downgrade(&self.shared)
+    /// Changes the state, and wakes the next task after the lock is released.
+    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let next = state.wake_next();
+        drop(state);
+        next.into_iter().for_each(Waker::wake);
+        result
     }
-
-    #[cfg(feature = "tokio")]
-    pub(crate) fn upgrade(shared: &Weak<SharedSocket>) -> Option<Self> {
-        let shared = shared.upgrade()?;
-        Some(Self { shared })
-    }
-}
-
-/// Wakes the next task after the lock is released.
-pub(crate) fn wake_next(mut state: MutexGuard<'_, State>) {
-    let wakeups = state.wake_next();
-    drop(state);
-    wakeups.wake();
 }
 
 impl AsFd for LimitedUdp {

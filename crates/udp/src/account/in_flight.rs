@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::results::{Departure, DepartureKind};
-
 /// One send: a datagram, or several that were sent as one (GSO).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Object {
+pub(crate) struct Object {
     /// Bytes on the wire, headers of each datagram included.
     pub bytes: u32,
     /// Datagrams in it.
@@ -25,38 +23,22 @@ pub(super) struct Object {
     pub returned_real_ns: u64,
 }
 
-impl Object {
-    pub(super) fn departure(&self, id: u32, sojourn_ns: u64, kind: DepartureKind) -> Departure {
-        Departure {
-            id,
-            bytes: self.bytes,
-            datagrams: self.datagrams,
-            tag: self.tag,
-            sojourn_ns,
-            kind,
-        }
-    }
-}
-
 /// Objects in the order in which they were sent, some of them completed.
 ///
 /// Ids are those of the kernel, and wrap.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     objects: VecDeque<(Object, bool)>,
     /// The id of the first.
     first: u32,
     /// Number of completed objects behind the first.
     done: usize,
     bytes: u32,
-    memory_bytes: u64,
 }
 
-/// The result of completing an id.
+/// Why an id cannot complete.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Completion {
-    /// It was in flight.
-    Valid(Object),
+pub(super) enum NotInFlight {
     /// It was completed or abandoned before.
     Stale,
     /// The id is unknown.
@@ -72,14 +54,13 @@ impl InFlight {
     }
 
     /// Returns the id of the next object.
-    pub(super) fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u32 {
         self.first.wrapping_add(self.objects.len() as u32)
     }
 
     pub(super) fn push(&mut self, object: Object) -> u32 {
         let id = self.next();
         self.bytes += object.bytes;
-        self.memory_bytes += u64::from(object.memory_bytes);
         self.objects.push_back((object, false));
         id
     }
@@ -94,9 +75,10 @@ impl InFlight {
         }
     }
 
-    pub(super) fn is_in_flight(&self, id: u32) -> bool {
-        let at = self.position(id).and_then(|at| self.objects.get(at));
-        at.is_some_and(|(_, done)| !done)
+    /// Returns the object with this id, if it is in flight.
+    pub(crate) fn get(&self, id: u32) -> Option<&Object> {
+        let (object, done) = self.objects.get(self.position(id)?)?;
+        (!done).then_some(object)
     }
 
     /// Removes the last object, if it is in flight.
@@ -106,13 +88,8 @@ impl InFlight {
             return None;
         }
         self.objects.pop_back();
-        self.subtract(&object);
-        Some(object)
-    }
-
-    fn subtract(&mut self, object: &Object) {
         self.bytes -= object.bytes;
-        self.memory_bytes -= u64::from(object.memory_bytes);
+        Some(object)
     }
 
     fn position(&self, id: u32) -> Option<usize> {
@@ -120,50 +97,38 @@ impl InFlight {
         (position < self.objects.len()).then_some(position)
     }
 
-    pub(super) fn get_mut(&mut self, id: u32) -> Option<&mut Object> {
-        let position = self.position(id)?;
-        let (object, done) = self.objects.get_mut(position)?;
-        (!*done).then_some(object)
-    }
-
-    pub(super) fn complete(&mut self, id: u32) -> Completion {
+    /// Removes the object with this id from those in flight.
+    pub(super) fn complete(&mut self, id: u32) -> Result<Object, NotInFlight> {
         let Some(position) = self.position(id) else {
             let behind = self.first.wrapping_sub(id);
             let is_stale = behind != 0 && behind <= u32::MAX / 2;
-            return if is_stale {
-                Completion::Stale
-            } else {
-                Completion::Unknown
-            };
+            return Err(match is_stale {
+                true => NotInFlight::Stale,
+                false => NotInFlight::Unknown,
+            });
         };
         let (object, done) = &mut self.objects[position];
-        if *done {
-            return Completion::Stale;
+        if std::mem::replace(done, true) {
+            return Err(NotInFlight::Stale);
         }
-        *done = true;
         let object = *object;
         self.done += 1;
-        self.subtract(&object);
+        self.bytes -= object.bytes;
         self.drop_done();
-        Completion::Valid(object)
+        Ok(object)
     }
 
     /// Completes the object before `id` if it is unreported.
     pub(super) fn complete_unreported_before(&mut self, id: u32) -> Option<(u32, Object)> {
         let before = id.wrapping_sub(1);
-        let object = *self.get_mut(before).filter(|object| object.unreported)?;
-        self.complete(before);
-        Some((before, object))
+        self.get(before).filter(|object| object.unreported)?;
+        Some((before, self.complete(before).ok()?))
     }
 
     /// Removes the oldest object in flight.
     pub(super) fn pop_first(&mut self) -> Option<(u32, Object)> {
-        let (object, _) = self.objects.pop_front()?;
         let id = self.first;
-        self.first = self.first.wrapping_add(1);
-        self.subtract(&object);
-        self.drop_done();
-        Some((id, object))
+        Some((id, self.complete(id).ok()?))
     }
 
     fn drop_done(&mut self) {
@@ -202,16 +167,11 @@ impl InFlight {
     }
 
     /// Returns the bytes in flight, on the wire.
-    pub(super) fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Returns the memory of the objects in flight, as the kernel counts it.
-    pub(super) fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
@@ -239,7 +199,6 @@ mod tests {
         Object {
             bytes,
             datagrams: 1,
-            memory_bytes: 2 * bytes,
             ..Object::default()
         }
     }
@@ -250,11 +209,11 @@ mod tests {
         for bytes in [1, 10, 100, 1_000] {
             objects.push(object(bytes));
         }
-        assert_eq!((objects.bytes(), objects.memory_bytes()), (1_111, 2_222));
+        assert_eq!(objects.bytes(), 1_111);
         objects.pop_last();
-        assert_eq!(objects.complete(0), Completion::Valid(object(10)));
+        assert_eq!(objects.complete(0), Ok(object(10)));
         assert_eq!(objects.overtaker(), Some(0));
-        assert_eq!((objects.bytes(), objects.memory_bytes()), (101, 202));
+        assert_eq!(objects.bytes(), 101);
         assert_eq!(objects.pop_first(), Some((u32::MAX, object(1))));
         assert_eq!(
             objects.first(),
@@ -262,17 +221,17 @@ mod tests {
             "the overtaker left too"
         );
         assert_eq!(objects.pop_first(), Some((1, object(100))));
-        assert_eq!((objects.bytes(), objects.memory_bytes()), (0, 0));
+        assert_eq!(objects.bytes(), 0);
     }
 
     #[test]
     fn numbers_are_valid_once() {
         let mut objects = InFlight::starting_at(5);
         objects.push(object(1));
-        assert_eq!(objects.complete(4), Completion::Stale);
-        assert_eq!(objects.complete(6), Completion::Unknown);
-        assert_eq!(objects.complete(5), Completion::Valid(object(1)));
-        assert_eq!(objects.complete(5), Completion::Stale);
+        assert_eq!(objects.complete(4), Err(NotInFlight::Stale));
+        assert_eq!(objects.complete(6), Err(NotInFlight::Unknown));
+        assert_eq!(objects.complete(5), Ok(object(1)));
+        assert_eq!(objects.complete(5), Err(NotInFlight::Stale));
     }
 
     #[test]

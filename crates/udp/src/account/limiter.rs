@@ -15,14 +15,16 @@ const DATAGRAM_BYTES: u32 = 1_514;
 
 /// A ledger in the units of the rule: bytes or datagrams.
 #[derive(Debug)]
-pub(super) struct Limiter {
+pub(crate) struct Limiter {
     ledger: Ledger<Local>,
     control: Control<AnyLimit>,
     /// Measured for each rule: it also decides how many datagrams share a timestamp.
-    rate: RateMeter,
-    unit: Unit,
+    pub(crate) rate: RateMeter,
+    pub(super) unit: Unit,
     /// Units of the ledger that are reserved and not sent yet.
-    reserved: u32,
+    pub(crate) reserved: u32,
+    /// Completed units of the open batch.
+    batch_units: u32,
 }
 
 impl Limiter {
@@ -37,40 +39,36 @@ impl Limiter {
             rate: RateMeter::new(),
             unit,
             reserved: 0,
+            batch_units: 0,
         }
     }
 
-    pub(super) fn unit(&self) -> Unit {
-        self.unit
-    }
-
     /// Returns the units of an object.
-    pub(super) fn units(&self, bytes: u32, datagrams: u32) -> u32 {
+    pub(crate) fn units(&self, bytes: u32, datagrams: u32) -> u32 {
         match self.unit {
             Unit::Bytes => bytes.max(1),
             Unit::Packets => datagrams,
         }
     }
 
-    pub(super) fn room(&self) -> i64 {
+    /// Returns the units left below the limit; one more object can be sent while the value is at
+    /// least 0.
+    pub(crate) fn room(&self) -> i64 {
         self.ledger.room().into()
     }
 
-    pub(super) fn limit(&self) -> u32 {
+    /// Returns the current limit, in its units, after the cap.
+    pub(crate) fn limit(&self) -> u32 {
         self.control.limit()
     }
 
-    pub(super) fn rule(&self) -> &AnyLimit {
+    pub(crate) fn rule(&self) -> &AnyLimit {
         self.control.rule()
     }
 
     /// Returns the units that the kernel holds, without reserved ones.
-    pub(super) fn in_flight(&self) -> u32 {
+    pub(crate) fn in_flight(&self) -> u32 {
         self.ledger.in_flight().saturating_sub(self.reserved)
-    }
-
-    pub(super) fn reserved(&self) -> u32 {
-        self.reserved
     }
 
     /// Counts units of objects that are sent later.
@@ -81,14 +79,11 @@ impl Limiter {
         Ok(())
     }
 
-    /// Releases reserved units, before they are sent or because they never are.
-    pub(super) fn release(&mut self, units: u32) {
+    /// Releases reserved units: directly before their objects are queued, or because they are not
+    /// sent.
+    pub(crate) fn release(&mut self, units: u32) {
         self.reserved -= units;
         self.ledger.subtract_queued(units);
-    }
-
-    pub(super) fn rate(&self) -> &RateMeter {
-        &self.rate
     }
 
     pub(super) fn note_blocked(&mut self) {
@@ -106,8 +101,14 @@ impl Limiter {
         self.ledger.subtract_queued(units);
     }
 
-    /// Records a batch. While `applies` is `false`, the rule does not learn from it.
-    pub(super) fn completed(&mut self, units: u32, applies: bool, now_ns: u64) {
+    /// Adds completed units to the open batch.
+    pub(super) fn complete(&mut self, units: u32) {
+        self.batch_units += units;
+    }
+
+    /// Counts the completed units. While `applies` is `false`, the rule does not learn from them.
+    pub(super) fn end_batch(&mut self, applies: bool, now_ns: u64) {
+        let units = std::mem::take(&mut self.batch_units);
         if units == 0 {
             return;
         }
@@ -163,9 +164,10 @@ mod tests {
         for at_ms in 1..100 {
             limiter.queued(50_000, at_ms * 1_000_000);
             limiter.note_blocked();
-            limiter.completed(50_000, false, at_ms * 1_000_000 + 500_000);
+            limiter.complete(50_000);
+            limiter.end_batch(false, at_ms * 1_000_000 + 500_000);
         }
         assert_eq!((limiter.limit(), limiter.in_flight()), (before, 0));
-        assert!(limiter.rate().min_units_per_s() > 0);
+        assert!(limiter.rate.min_units_per_s() > 0);
     }
 }

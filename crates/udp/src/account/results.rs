@@ -1,4 +1,4 @@
-//! The results of a tracker.
+//! What the accounting reports.
 
 use taut_dql::Stall;
 use taut_path::limit::CompletedCounts;
@@ -55,18 +55,7 @@ pub struct Completed {
     pub clock_reversed: bool,
 }
 
-/// A batch that is not ended.
-#[derive(Debug, Default)]
-pub(super) struct OpenBatch {
-    /// Completed units, without those of lost completions.
-    pub units: u32,
-    pub counts: CompletedCounts,
-    pub lost: u32,
-    pub quality_changed: bool,
-    pub clock_reversed: bool,
-}
-
-/// Totals of a tracker.
+/// Totals of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Totals {

@@ -4,34 +4,28 @@ use taut_dql::Error;
 use taut_path::limit::Unit;
 
 use super::in_flight::Object;
-use super::settings::Source;
 use super::tracker::SocketTracker;
-use crate::quality::CompletionQuality;
+use crate::quality::{CompletionQuality, Source};
 
 /// Maximum number of datagrams that share a timestamp.
 const MAX_GROUP: u32 = 16;
 
 impl SocketTracker {
     /// Records a sender without room, after the error queue was read.
-    pub fn blocked(&mut self) {
+    pub(crate) fn blocked(&mut self) {
         self.still_blocked();
         self.totals.times_blocked += 1;
     }
 
     /// Records that a task that was counted when it started to wait is still blocked.
-    pub fn still_blocked(&mut self) {
-        self.source.detector.blocked();
+    pub(crate) fn still_blocked(&mut self) {
+        self.detector.blocked();
         self.limiter.note_blocked();
     }
 
-    /// Returns the units of one datagram of `bytes`.
-    pub fn units(&self, bytes: u32) -> u32 {
-        self.limiter.units(bytes, 1)
-    }
-
     /// Returns the units sent in total.
-    pub fn sent_units(&self) -> u64 {
-        match self.limiter.unit() {
+    pub(crate) fn sent_units(&self) -> u64 {
+        match self.limiter.unit {
             Unit::Bytes => self.totals.sent_bytes,
             Unit::Packets => self.totals.sent_datagrams,
         }
@@ -41,23 +35,23 @@ impl SocketTracker {
     ///
     /// # Errors
     /// As for [`Ledger::queued`](taut_dql::ledger::Ledger::queued); nothing is reserved.
-    pub fn reserve(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
+    pub(crate) fn reserve(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
         self.limiter.reserve(units, now_ns)?;
         // As a sent object: a stalled path admits one per threshold.
         self.stalls.sent(now_ns);
         Ok(())
     }
 
-    /// Releases units that were reserved: directly before their objects are queued, or because they
-    /// are not sent.
-    pub fn release(&mut self, units: u32) {
-        self.limiter.release(units);
-    }
-
     /// Counts an object, before the kernel can see it. Returns its id.
-    pub fn queue(&mut self, bytes: u32, datagrams: u32, now_ns: u64, now_real_ns: u64) -> u32 {
-        if self.in_flight() == 0 {
-            self.polls.restart(now_ns);
+    pub(crate) fn queue(
+        &mut self,
+        bytes: u32,
+        datagrams: u32,
+        now_ns: u64,
+        now_real_ns: u64,
+    ) -> u32 {
+        if self.limiter.in_flight() == 0 {
+            self.active_ns = now_ns;
         }
         self.stalls.sent(now_ns);
         let units = self.limiter.units(bytes, datagrams);
@@ -69,7 +63,7 @@ impl SocketTracker {
         self.totals.sent_objects += 1;
         self.totals.sent_datagrams += u64::from(datagrams);
         self.totals.sent_bytes += u64::from(bytes);
-        self.source.detector.sent(1, now_ns);
+        self.detector.sent(1, now_ns);
         self.objects.push(Object {
             bytes,
             datagrams,
@@ -81,26 +75,23 @@ impl SocketTracker {
     }
 
     /// Returns how many datagrams of `bytes` can share a timestamp, 1 to 16: as many as the path
-    /// carries in [`Settings::timestamp_interval_ns`](super::Settings), or on an immediate path, as
+    /// carries in `Settings::timestamp_interval_ns`, or on an immediate path, as
     /// many as one call sends.
-    pub fn group(&self, bytes: u32) -> u32 {
-        let max_units = match self.quality() {
+    pub(crate) fn group(&self, bytes: u32) -> u32 {
+        let max_units = match self.detector.quality {
             CompletionQuality::Immediate => return MAX_GROUP,
             CompletionQuality::Unknown => return 1,
-            _ => {
-                let max_units = self.limiter.rate().units_in(self.timestamp_interval_ns);
-                max_units.unwrap_or(0)
-            }
+            _ => self
+                .limiter
+                .rate
+                .units_in(self.settings.timestamp_interval_ns),
         };
-        let datagrams = match self.limiter.unit() {
-            Unit::Bytes => max_units / bytes.max(1),
-            Unit::Packets => max_units,
-        };
+        let datagrams = max_units.unwrap_or(0) / self.limiter.units(bytes, 1);
         datagrams.clamp(1, MAX_GROUP)
     }
 
     /// Sets the caller's tag of the last queued object.
-    pub fn tag_last(&mut self, tag: u32) {
+    pub(crate) fn tag_last(&mut self, tag: u32) {
         for object in self.objects.last_mut(1) {
             object.tag = tag;
         }
@@ -108,20 +99,20 @@ impl SocketTracker {
 
     /// Marks the last queued object as unreported: the kernel reports no completion of it, and it
     /// completes with the next reported one. Only for an object on the same route as that one.
-    pub fn make_last_unreported(&mut self) {
+    pub(crate) fn make_last_unreported(&mut self) {
         for object in self.objects.last_mut(1) {
             object.unreported = true;
         }
     }
 
     /// Returns the number of unreported objects since the last reported one.
-    pub fn unreported_at_end(&self) -> u32 {
+    pub(crate) fn unreported_at_end(&self) -> u32 {
         let objects = self.objects.iter().rev();
         objects.take_while(|(_, it)| it.unreported).count() as u32
     }
 
     /// Removes the last `count` objects, which the kernel rejected.
-    pub fn unqueue(&mut self, count: usize) {
+    pub(crate) fn unqueue(&mut self, count: usize) {
         for _ in 0..count {
             let Some(object) = self.objects.pop_last() else {
                 return;
@@ -135,19 +126,19 @@ impl SocketTracker {
     }
 
     /// Skips an id that the kernel assigned to a datagram that it dropped immediately.
-    pub fn skip_id(&mut self) {
+    pub(crate) fn skip_id(&mut self) {
         self.objects.skip();
     }
 
     /// Records that a zero-copy datagram was rejected. If the kernel assigned the next id to it,
     /// its notification is in the error queue: read that, then call
     /// [`take_rejected_id`](Self::take_rejected_id).
-    pub fn expect_rejected_id(&mut self) {
-        self.rejected.expect(self.next_id());
+    pub(crate) fn expect_rejected_id(&mut self) {
+        self.rejected.expect(self.objects.next());
     }
 
     /// Returns `true` if the kernel assigned an id to the rejected datagram; it is then skipped.
-    pub fn take_rejected_id(&mut self) -> bool {
+    pub(crate) fn take_rejected_id(&mut self) -> bool {
         let is_notified = self.rejected.take_notified();
         if is_notified {
             self.skip_id();
@@ -157,7 +148,7 @@ impl SocketTracker {
 
     /// Records when the call that passed the last `count` objects to the kernel returned, on the
     /// wall clock.
-    pub fn returned(&mut self, count: usize, now_real_ns: u64) {
+    pub(crate) fn returned(&mut self, count: usize, now_real_ns: u64) {
         for object in self.objects.last_mut(count) {
             object.returned_real_ns = now_real_ns;
         }
@@ -165,7 +156,7 @@ impl SocketTracker {
 
     /// For [`Source::Polled`]: records that the level rose by `rise_bytes` when the last `count`
     /// objects were sent.
-    pub fn level_rose(&mut self, count: usize, rise_bytes: u32) {
+    pub(crate) fn level_rose(&mut self, count: usize, rise_bytes: u32) {
         let mut last = self.objects.iter().rev().take(count);
         if let Some((_, object)) = last.next()
             && last.all(|(_, other)| other.bytes == object.bytes)
@@ -178,7 +169,9 @@ impl SocketTracker {
 
     /// Records whether an object was still in flight right after it was sent. Not needed with
     /// timestamps.
-    pub fn observed(&mut self, waited: bool) {
-        self.batch.quality_changed |= self.source.observed(waited);
+    pub(crate) fn observed(&mut self, waited: bool) {
+        if self.detector.observed(waited) {
+            self.batch.quality_change = Some(self.detector.quality);
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use taut_dql::stall::{DEFAULT_THRESHOLD_NS, Stall};
 
-/// Compares the age of the oldest object with a threshold. While the path is stalled, one object is
-/// admitted per threshold, so that its completion shows when the path works again.
-#[derive(Debug)]
-pub(super) struct StallTimer {
+/// Compares the age of the oldest object with a threshold, for sockets and tunnels. While the path
+/// is stalled, one object is admitted per threshold, so that its completion shows when the path
+/// works again.
+#[derive(Debug, Default)]
+pub struct StallTimer {
     /// 0: no stall detection.
     threshold_ns: u64,
     stalled: Option<Stalled>,
@@ -20,31 +21,38 @@ struct Stalled {
 }
 
 impl StallTimer {
-    pub(super) fn new(threshold_ns: u64) -> Self {
+    /// Creates a timer with a threshold in ns; 0 disables the detection.
+    pub fn new(threshold_ns: u64) -> Self {
         Self {
             threshold_ns,
             stalled: None,
         }
     }
 
-    pub(super) fn is_stalled(&self) -> bool {
+    /// Returns `true` if the last check found a stall.
+    pub fn is_stalled(&self) -> bool {
         self.stalled.is_some()
     }
 
     /// Returns `true` if an object can be sent at `now_ns` without room.
-    pub(super) fn allows_probe(&self, now_ns: u64) -> bool {
+    pub fn allows_probe(&self, now_ns: u64) -> bool {
         self.stalled.is_some_and(|it| now_ns >= it.probe_at_ns)
     }
 
     /// Records a sent object: the next one without room is admitted a threshold later.
-    pub(super) fn sent(&mut self, now_ns: u64) {
+    pub fn sent(&mut self, now_ns: u64) {
         if let Some(stalled) = &mut self.stalled {
             stalled.probe_at_ns = now_ns.saturating_add(self.threshold_ns);
         }
     }
 
+    /// Ends a stall: an object completed, or none is in flight.
+    pub fn clear(&mut self) {
+        self.stalled = None;
+    }
+
     /// Checks the oldest object, which was sent at `oldest_ns`.
-    pub(super) fn check(&mut self, oldest_ns: Option<u64>, now_ns: u64) -> Option<Stall> {
+    pub fn check(&mut self, oldest_ns: Option<u64>, now_ns: u64) -> Option<Stall> {
         let since_ns = oldest_ns.unwrap_or(now_ns);
         let age_ns = now_ns.saturating_sub(since_ns);
         if self.threshold_ns == 0 || age_ns <= self.threshold_ns {
@@ -60,7 +68,7 @@ impl StallTimer {
     }
 
     /// Returns when to check again.
-    pub(super) fn next_wakeup(&self, oldest_ns: u64) -> Option<u64> {
+    pub fn next_wakeup(&self, oldest_ns: u64) -> Option<u64> {
         match self.stalled {
             _ if self.threshold_ns == 0 => None,
             Some(stalled) => Some(stalled.report_at_ns),

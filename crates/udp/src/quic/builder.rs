@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use taut_path::AnyLimit;
 
-use crate::account::Source;
+use crate::quality::Source;
 use crate::quic::socket_limiter::{EndpointSettings, SocketLimiter};
 
 /// Builder of the runtime `L` of a limited endpoint, from the runtime `R` of a QUIC stack.

@@ -1,8 +1,7 @@
 //! The sending half of an endpoint's socket.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
@@ -41,13 +40,12 @@ impl Socket {
         async move {
             while !shared.is_closed.load(Relaxed) {
                 shared.completion_runs.fetch_add(1, Relaxed);
-                let mut notifications = pin!(shared.socket.process_events());
-                let mut wake = pin!(shared.wake.notified());
-                let done = poll_fn(|context| match wake.as_mut().poll(context) {
-                    Poll::Ready(()) => Poll::Ready(Ok(())),
-                    Poll::Pending => notifications.as_mut().poll(context),
-                });
-                if let Err(error) = done.await {
+                let done = tokio::select! {
+                    biased;
+                    () = shared.wake.notified() => Ok(()),
+                    done = shared.socket.process_events() => done,
+                };
+                if let Err(error) = done {
                     shared.limited().fail_next(error);
                     tokio::time::sleep(AFTER_FAILURE).await;
                 }

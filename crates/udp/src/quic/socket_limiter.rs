@@ -3,12 +3,12 @@
 use std::io;
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use taut_path::AnyLimit;
 
-use crate::account::Source;
 use crate::async_udp::AsyncUdp;
+use crate::quality::Source;
 use crate::quic::shared::EndpointSocket;
 use crate::quic::socket::Socket;
 use crate::quic::stats::Stats;
@@ -28,13 +28,8 @@ pub(super) struct EndpointSettings {
 /// its own. Clones refer to the same endpoint.
 #[derive(Debug, Clone)]
 pub struct SocketLimiter {
-    shared: Arc<SharedSockets>,
-}
-
-#[derive(Debug)]
-struct SharedSockets {
-    settings: EndpointSettings,
-    last: Mutex<Weak<EndpointSocket>>,
+    settings: Arc<EndpointSettings>,
+    last: Arc<Mutex<Weak<EndpointSocket>>>,
 }
 
 impl From<((), Self)> for SocketLimiter {
@@ -46,10 +41,8 @@ impl From<((), Self)> for SocketLimiter {
 impl SocketLimiter {
     pub(super) fn new(settings: EndpointSettings) -> Self {
         Self {
-            shared: Arc::new(SharedSockets {
-                settings,
-                last: Mutex::new(Weak::new()),
-            }),
+            settings: Arc::new(settings),
+            last: Arc::default(),
         }
     }
 
@@ -64,10 +57,9 @@ impl SocketLimiter {
     #[track_caller]
     pub fn limit(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Socket> {
         let socket = self.async_udp(socket)?;
-        let send_ns = self.shared.settings.send_ns;
+        let send_ns = self.settings.send_ns;
         let shared = Arc::new(EndpointSocket::new(socket, send_ns, max_datagrams));
-        let last = self.shared.last.lock();
-        *last.unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
+        *self.last() = Arc::downgrade(&shared);
         Ok(Socket::new(shared))
     }
 
@@ -81,7 +73,7 @@ impl SocketLimiter {
     /// As for [`limit`](Self::limit).
     #[track_caller]
     pub fn async_udp(&self, socket: UdpSocket) -> io::Result<AsyncUdp> {
-        let settings = &self.shared.settings;
+        let settings = &self.settings;
         let builder = LimitedUdp::builder(socket)
             .limit(settings.limit.clone())
             .cap_ns(settings.cap_ns)
@@ -101,8 +93,11 @@ impl SocketLimiter {
     /// Returns the statistics of the most recent socket, which is the one in use, also after a
     /// rebind. `None` before a socket was limited, and after it was dropped.
     pub fn stats(&self) -> Option<Stats> {
-        let last = self.shared.last.lock();
-        let socket = last.unwrap_or_else(PoisonError::into_inner).upgrade()?;
+        let socket = self.last().upgrade()?;
         (!socket.is_closed.load(Relaxed)).then(|| socket.stats())
+    }
+
+    fn last(&self) -> MutexGuard<'_, Weak<EndpointSocket>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

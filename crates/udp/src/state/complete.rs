@@ -17,16 +17,8 @@ use crate::sys::socket as options;
 
 /// Maximum reads of the error queue in one call, so that it returns.
 const MAX_READS: usize = 64;
-impl State {
-    /// As [`complete`](Self::complete), for a caller that does not send: a woken task that has not
-    /// been polled is passed.
-    pub(crate) fn complete_and_pass(&mut self, socket: &UdpSocket) -> io::Result<Completed> {
-        let completed = self.complete(socket);
-        let packets = completed.as_ref().map_or(0, |it| it.counts.packets);
-        self.pass_unpolled(packets > 0);
-        completed
-    }
 
+impl State {
     /// Reads all pending notifications, as one batch.
     pub(crate) fn complete(&mut self, socket: &UdpSocket) -> io::Result<Completed> {
         let now_ns = monotonic_ns();
@@ -48,12 +40,7 @@ impl State {
         level: Option<u32>,
         now_ns: u64,
     ) -> io::Result<Completed> {
-        let Self {
-            tracker,
-            listeners,
-            source,
-            ..
-        } = self;
+        let (tracker, listeners) = (&mut self.tracker, &mut self.listeners);
         // Nothing is released here: the kernel might still send an abandoned object.
         let mut on_departure = |departure: Departure| listeners.departed(&departure);
         if let Some(level) = level {
@@ -61,15 +48,15 @@ impl State {
             tracker.level_was_read(now_ns);
         }
         let completed = tracker.end_batch(now_ns, &mut on_departure);
-        if completed.lost > 0 && source.pool.is_some() {
+        if completed.lost > 0 && self.sources.pool.is_some() {
             // The old pages stay with the packets that are sent from them.
-            source.pool = Some(Pool::new(source.pool_bytes)?);
+            self.sources.pool = Some(Pool::new(self.sources.pool_bytes)?);
         }
         self.report(&completed);
-        if completed.lost > 0 && !self.source.own_ids && self.tracker.in_flight() == 0 {
-            self.restart_counting(socket)?;
-        }
         if completed.lost > 0 {
+            if !self.sources.own_ids && self.tracker.limiter.in_flight() == 0 {
+                self.restart_ids(socket)?;
+            }
             self.replace_lost_source(socket)?;
         }
         Ok(completed)
@@ -96,9 +83,7 @@ impl State {
 
     fn take_entry(&mut self, at: usize, now_ns: u64) {
         let entry = &self.scratch.entries[at];
-        let control = &entry.control.0[..entry.control_bytes];
-        let name = &entry.name[..entry.name_bytes];
-        let Some(mut entry) = ErrorQueueEntry::parse(control, name) else {
+        let Some(mut entry) = ErrorQueueEntry::parse(entry.control.bytes(), entry.peer) else {
             return;
         };
         if let ErrorQueueEntry::Refused {
@@ -110,29 +95,27 @@ impl State {
             let issue = IssueCounters::of_errno(errno, peer, mtu_bytes);
             match self.held {
                 HeldError::Wanted if errno == libc::EMSGSIZE => self.held = HeldError::Kept(issue),
-                _ => self.issue(issue),
+                _ => self.listeners.issue(issue),
             }
             return;
         }
         if let ErrorQueueEntry::Released { first, last, .. } = &mut entry {
-            let in_flight = self.tracker.in_flight() > 0;
+            let in_flight = self.tracker.limiter.in_flight() > 0;
             let newest = self.tracker.newest_id();
-            let numbers = &mut self.source.numbers;
-            let (ours, unknown) = numbers.ours((*first, *last), newest, in_flight);
+            let ids = &mut self.sources.ids;
+            let (ours, is_unknown) = ids.ours((*first, *last), newest, in_flight);
             (*first, *last) = ours;
-            if unknown {
-                self.tracker.count_unknown();
-            }
+            self.tracker.totals.unknown_completions += u64::from(is_unknown);
         }
         let Self {
             tracker,
             listeners,
-            source,
+            sources,
             ..
         } = self;
         tracker.error_queue_entry(&entry, now_ns, &mut |departure| {
             listeners.departed(&departure);
-            if let Some(pool) = &mut source.pool {
+            if let Some(pool) = &mut sources.pool {
                 pool.release(departure.id);
             }
         });
@@ -143,23 +126,23 @@ impl State {
             self.full_until_ns = None;
         }
         if completed.lost > 0 {
-            self.issue(SocketIssue::CompletionsLost {
+            self.listeners.issue(SocketIssue::CompletionsLost {
                 objects: completed.lost,
             });
         }
         if completed.clock_reversed {
-            self.issue(SocketIssue::ClockReversed);
+            self.listeners.issue(SocketIssue::ClockReversed);
         }
         if let Some(quality) = completed.quality_change {
-            self.issue(SocketIssue::QualityChanged(quality));
+            self.listeners.issue(SocketIssue::QualityChanged(quality));
         }
         if let Some(stall) = completed.stalled {
-            self.issue(SocketIssue::Stalled(stall));
+            self.listeners.issue(SocketIssue::Stalled(stall));
         }
     }
 
-    /// The kernel's ids differ from ours, and nothing is in flight: restart both at 0.
-    fn restart_counting(&mut self, socket: &UdpSocket) -> io::Result<()> {
+    /// The kernel's ids differ from ours, and nothing is in flight: restarts both at 0.
+    pub(super) fn restart_ids(&mut self, socket: &UdpSocket) -> io::Result<()> {
         restart_stamp_ids(socket)?;
         self.tracker.restart_ids();
         Ok(())
@@ -170,7 +153,8 @@ impl State {
         if let Ok(Some(error)) = socket.take_error()
             && let Some(errno) = error.raw_os_error()
         {
-            self.issue(IssueCounters::of_errno(errno, None, 0));
+            self.listeners
+                .issue(IssueCounters::of_errno(errno, None, 0));
         }
     }
 }

@@ -5,55 +5,48 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
 use super::{HeldError, RETRY_NS, State};
-use crate::account::Source;
 use crate::datagram::Datagram;
 use crate::events::{IssueCounters, SocketIssue};
+use crate::quality::Source;
 use crate::sent::Stop;
-use crate::socket_options::restart_stamp_ids;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::socket as options;
 
 /// Maximum send buffer. A buffer that blocks before the limit is doubled, up to this.
 const MAX_SEND_BUFFER_BYTES: i32 = 16 << 20;
 
-/// The action after a failed send.
-pub(super) enum Outcome {
-    Again,
-    Stop(Stop),
-}
-
 impl State {
     /// Returns `true` if the source is timestamps and unused so far: own ids were not tried.
     fn no_timestamp_used(&self) -> bool {
-        self.source.stamps != 0 && self.tracker.totals().sent_objects == self.checks.from_object
+        let sent_objects = self.tracker.totals.sent_objects;
+        self.tracker.source() == Source::Timestamps && sent_objects == self.checks.from_object
     }
 
-    /// Handles a kernel call that did not accept `datagram`, the first of the call.
+    /// Handles a kernel call that did not accept `datagram`, the first of the call. Returns the
+    /// reason to stop, or `None` to call again.
     pub(super) fn failed(
         &mut self,
         socket: &UdpSocket,
         datagram: &Datagram<'_>,
         error: &io::Error,
         retried: bool,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<Option<Stop>> {
         let now_ns = monotonic_ns();
         let bytes = datagram.wire_bytes(self.ipv4);
         match error.raw_os_error() {
-            Some(libc::EINTR) => Ok(Outcome::Again),
+            Some(libc::EINTR) => Ok(None),
             Some(libc::EAGAIN) => Ok(self.buffer_full(socket, now_ns)),
             // The kernel does not support own ids for timestamps: use its ids.
-            Some(libc::EINVAL) if self.source.own_ids && self.no_timestamp_used() => {
-                self.source.own_ids = false;
-                // The kernel's ids start at 0.
-                restart_stamp_ids(socket)?;
-                self.tracker.restart_ids();
-                Ok(Outcome::Again)
+            Some(libc::EINVAL) if self.sources.own_ids && self.no_timestamp_used() => {
+                self.sources.own_ids = false;
+                self.restart_ids(socket)?;
+                Ok(None)
             }
             Some(libc::ENOBUFS) if self.tracker.source() == Source::ZeroCopy => {
                 self.zero_copy_refused(socket, bytes, now_ns)
             }
             Some(libc::ENOBUFS) => {
-                if !self.source.own_ids {
+                if !self.sources.own_ids {
                     self.tracker.skip_id();
                 }
                 Ok(self.dropped(bytes))
@@ -74,29 +67,30 @@ impl State {
                 self.tracker.take_rejected_id();
                 looked?;
                 if !retried {
-                    return Ok(Outcome::Again);
+                    return Ok(None);
                 }
                 self.held = HeldError::Nothing;
                 if self.listeners.issues == before {
-                    self.issue(IssueCounters::of_errno(errno, None, 0));
+                    self.listeners
+                        .issue(IssueCounters::of_errno(errno, None, 0));
                 }
-                Ok(Outcome::Stop(Stop::Refused(errno)))
+                Ok(Some(Stop::Refused(errno)))
             }
-            None => Ok(Outcome::Stop(Stop::Refused(0))),
+            None => Ok(Some(Stop::Refused(0))),
         }
     }
 
-    fn dropped(&mut self, bytes: u32) -> Outcome {
-        self.issue(SocketIssue::NoBufferSpace { bytes });
-        Outcome::Stop(Stop::Refused(libc::ENOBUFS))
+    fn dropped(&mut self, bytes: u32) -> Option<Stop> {
+        self.listeners.issue(SocketIssue::NoBufferSpace { bytes });
+        Some(Stop::Refused(libc::ENOBUFS))
     }
 
     /// The send buffer blocked and not the limit: enlarge it if the limit applies.
-    fn buffer_full(&mut self, socket: &UdpSocket, now_ns: u64) -> Outcome {
-        self.issue(SocketIssue::BufferFull {
-            in_flight_bytes: self.tracker.bytes_in_flight(),
+    fn buffer_full(&mut self, socket: &UdpSocket, now_ns: u64) -> Option<Stop> {
+        self.listeners.issue(SocketIssue::BufferFull {
+            in_flight_bytes: self.tracker.objects.bytes(),
         });
-        if self.tracker.limit_applies() && !self.tracker.rule().is_off() {
+        if self.tracker.detector.limit_applies() && !self.tracker.limiter.rule().is_off() {
             let (fd, level, kind) = (socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF);
             let has = options::option(fd, level, kind).unwrap_or(0);
             // Only for our own datagrams: others might fill the buffer through a clone.
@@ -108,12 +102,12 @@ impl State {
             {
                 let got = options::option(fd, level, kind).unwrap_or(0);
                 if got > has {
-                    return Outcome::Again;
+                    return None;
                 }
             }
         }
         self.full_until_ns = Some(now_ns + RETRY_NS);
-        Outcome::Stop(Stop::BufferFull)
+        Some(Stop::BufferFull)
     }
 
     /// No buffer space for a zero-copy send: a drop below, or no memory for more notifications.
@@ -122,7 +116,7 @@ impl State {
         socket: &UdpSocket,
         bytes: u32,
         now_ns: u64,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<Option<Stop>> {
         // A datagram that was dropped below had an id, and its notification is already there.
         self.tracker.expect_rejected_id();
         let looked = self.complete(socket);
@@ -130,14 +124,14 @@ impl State {
             return Ok(self.dropped(bytes));
         }
         looked?;
-        if self.tracker.in_flight() > 0 {
-            self.issue(SocketIssue::BufferFull {
-                in_flight_bytes: self.tracker.bytes_in_flight(),
+        if self.tracker.limiter.in_flight() > 0 {
+            self.listeners.issue(SocketIssue::BufferFull {
+                in_flight_bytes: self.tracker.objects.bytes(),
             });
             self.full_until_ns = Some(now_ns + RETRY_NS);
-            return Ok(Outcome::Stop(Stop::BufferFull));
+            return Ok(Some(Stop::BufferFull));
         }
         self.disable_zero_copy(socket)?;
-        Ok(Outcome::Again)
+        Ok(None)
     }
 }

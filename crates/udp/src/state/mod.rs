@@ -2,23 +2,24 @@
 
 mod complete;
 mod failures;
-mod listeners;
-mod numbers;
 mod send;
 mod sources;
 mod switching;
-mod turns;
 mod waiting;
 
-use crate::account::{Settings, SocketTracker};
-use crate::control::Name;
-use crate::events::SocketIssue;
+use std::io;
+#[cfg(feature = "tokio")]
+use std::sync::Arc;
+
+use rustix::net::SocketAddrAny;
+use taut_dql::tasks::WaitQueue;
+
+use crate::account::{Departure, Settings, SocketTracker};
+use crate::events::{IssueCounters, Observer, SocketIssue};
 use crate::pool::Span;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
-pub(crate) use listeners::Listeners;
-pub(crate) use sources::{SourceInUse, Sources};
-use turns::Turns;
+pub(crate) use sources::Sources;
 
 /// Retry time after an error without a later completion.
 const RETRY_NS: u64 = 1_000_000;
@@ -27,7 +28,7 @@ pub(crate) struct State {
     pub(crate) tracker: SocketTracker,
     pub(crate) turns: Turns,
     pub(crate) listeners: Listeners,
-    source: SourceInUse,
+    sources: Sources,
     pub(crate) ipv4: bool,
     sent_since_drain: u32,
     /// The send buffer is full: no attempt before this time unless an object completes.
@@ -35,6 +36,54 @@ pub(crate) struct State {
     held: HeldError,
     checks: ReleaseChecks,
     scratch: Box<Scratch>,
+}
+
+/// The tasks that wait for room, and the task that reads notifications for them.
+pub(crate) struct Turns {
+    pub(crate) queue: WaitQueue,
+    /// When the next task was woken, in ns.
+    woken_ns: u64,
+    /// Wakes the reading task of a runtime.
+    #[cfg(feature = "tokio")]
+    pub(crate) changed: Arc<tokio::sync::Notify>,
+    /// An error of the reading task, for the next waiting task.
+    failure: Option<io::Error>,
+}
+
+impl Turns {
+    /// Returns `true` if no task waits to be woken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.all_passed()
+    }
+
+    /// Makes the reading task check its deadline: a sent object might have made it earlier, or a
+    /// task joined the queue.
+    pub(crate) fn check_reader(&self) {
+        #[cfg(feature = "tokio")]
+        self.changed.notify_one();
+    }
+}
+
+/// Passes departures and issues to the user's observer, and counts issues.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    pub(crate) observer: Option<Box<dyn Observer>>,
+    pub(crate) issues: IssueCounters,
+}
+
+impl Listeners {
+    fn departed(&mut self, departure: &Departure) {
+        if let Some(observer) = &mut self.observer {
+            observer.departed(departure);
+        }
+    }
+
+    pub(crate) fn issue(&mut self, issue: SocketIssue) {
+        self.issues.count(&issue);
+        if let Some(observer) = &mut self.observer {
+            observer.issue(&issue);
+        }
+    }
 }
 
 /// Which zero-copy sends are checked one by one for an immediate release.
@@ -57,8 +106,7 @@ enum HeldError {
 /// Buffers that are reused in each call.
 struct Scratch {
     controls: [Control; BATCH],
-    control_bytes: [usize; BATCH],
-    names: [Name; BATCH],
+    peers: [Option<SocketAddrAny>; BATCH],
     spans: [Option<Span>; BATCH],
     entries: [Entry; BATCH],
 }
@@ -73,17 +121,23 @@ pub(crate) enum Room {
 impl State {
     /// `waiters` is the maximum number of tasks that wait for room.
     pub(crate) fn new(
-        settings: &Settings,
-        source: SourceInUse,
+        settings: Settings,
+        sources: Sources,
         listeners: Listeners,
         ipv4: bool,
         waiters: usize,
     ) -> Self {
         Self {
             tracker: SocketTracker::new(settings, monotonic_ns()),
-            turns: Turns::new(waiters),
+            turns: Turns {
+                queue: WaitQueue::new(waiters),
+                woken_ns: 0,
+                #[cfg(feature = "tokio")]
+                changed: Arc::default(),
+                failure: None,
+            },
             listeners,
-            source,
+            sources,
             ipv4,
             sent_since_drain: 0,
             full_until_ns: None,
@@ -91,8 +145,7 @@ impl State {
             checks: ReleaseChecks::default(),
             scratch: Box::new(Scratch {
                 controls: [Control::EMPTY; BATCH],
-                control_bytes: [0; BATCH],
-                names: [Name::NONE; BATCH],
+                peers: [const { None }; BATCH],
                 spans: [None; BATCH],
                 entries: [Entry::EMPTY; BATCH],
             }),
@@ -106,7 +159,7 @@ impl State {
 
     /// Returns `true` if only time or the socket's write readiness makes room.
     pub(crate) fn is_full(&self) -> bool {
-        self.full_until_ns.is_some()
+        self.full_until_ns.is_some() && self.tracker.limiter.in_flight() == 0
     }
 
     pub(crate) fn next_wakeup(&self) -> Option<u64> {
@@ -117,9 +170,5 @@ impl State {
             .into_iter()
             .flatten()
             .min()
-    }
-
-    pub(crate) fn issue(&mut self, issue: SocketIssue) {
-        self.listeners.issue(issue);
     }
 }

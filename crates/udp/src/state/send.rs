@@ -4,10 +4,11 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use super::failures::Outcome;
+use rustix::net::SocketAddrAny;
+
 use super::{HeldError, RETRY_NS, Room, State};
-use crate::account::Source;
 use crate::datagram::{Datagram, ReportRequests};
+use crate::quality::Source;
 use crate::sent::{Sent, Stop};
 use crate::sys::clock::{monotonic_ns, real_ns};
 use crate::sys::message::{self, BATCH, Outgoing};
@@ -20,22 +21,6 @@ const CHECKED_AT_FIRST: u64 = 128;
 const CHECKED_ONE_OF: u64 = 32;
 
 impl State {
-    /// As [`send`](Self::send), and notes whether a timer is needed now: the caller's, and that of
-    /// the reading task.
-    pub(crate) fn send_and_note(
-        &mut self,
-        socket: &UdpSocket,
-        datagrams: &[Datagram<'_>],
-        room: Room,
-    ) -> io::Result<Sent> {
-        // Under the lock: a thread that waits for notifications has checked before this, or checks
-        // after it.
-        let was_idle = self.next_wakeup().is_none();
-        self.turns.reader_must_check |= was_idle;
-        let sent = self.send(socket, datagrams, room)?;
-        Ok(Sent { was_idle, ..sent })
-    }
-
     /// Sends as many of `datagrams` as there is room for.
     pub(crate) fn send(
         &mut self,
@@ -43,9 +28,15 @@ impl State {
         datagrams: &[Datagram<'_>],
         room: Room,
     ) -> io::Result<Sent> {
+        // A timer is needed now: the caller's, and that of the reading task. Read under the lock: a
+        // thread that waits for notifications has checked before this, or checks after it.
+        let was_idle = self.next_wakeup().is_none();
+        if was_idle && !self.turns.is_empty() {
+            self.turns.check_reader();
+        }
         self.select_source(socket)?;
         let needed = room == Room::Needed;
-        let first = self.tracker.next_id();
+        let first = self.tracker.objects.next();
         let mut count = 0;
         let mut retried = false;
         // Each call without room reads notifications, even after an earlier one: it might be the
@@ -61,7 +52,7 @@ impl State {
                 self.complete(socket)?;
                 looked = true;
             }
-            if self.must_learn_numbers(socket, now_ns)? {
+            if self.must_learn_ids(socket, now_ns)? {
                 break Some(Stop::BufferFull);
             }
             if !datagrams[count].has_fitting_source(self.ipv4) {
@@ -78,17 +69,20 @@ impl State {
                     (retried, looked) = (false, false);
                     self.report_held();
                 }
-                Err(error) => match self.failed(socket, &datagrams[count], &error, retried)? {
-                    Outcome::Again => retried = true,
-                    Outcome::Stop(stop) => break Some(stop),
-                },
+                Err(error) => {
+                    let stop = self.failed(socket, &datagrams[count], &error, retried)?;
+                    if stop.is_some() {
+                        break stop;
+                    }
+                    retried = true;
+                }
             }
         };
         Ok(Sent {
             count,
             first,
             stop,
-            was_idle: false,
+            was_idle,
         })
     }
 
@@ -100,47 +94,46 @@ impl State {
         let mut unstamped = self.tracker.unreported_at_end();
         // Zero-copy ids follow from the number of accepted datagrams, and a call with several does
         // not report why it stopped.
-        let most = if self.source.pool.is_some() { 1 } else { BATCH };
+        let most = if self.sources.pool.is_some() {
+            1
+        } else {
+            BATCH
+        };
         for datagram in datagrams.iter().take(most) {
             // A datagram that cannot be sent is the first of the next call.
             if (needed && !self.has_room(now_ns)) || !datagram.has_fitting_source(self.ipv4) {
                 break;
             }
-            let span = match &mut self.source.pool {
-                Some(pool) => match pool.put(self.tracker.next_id(), datagram.payload()) {
-                    Some(span) => Some(span),
-                    None => {
-                        // Only a completion makes room there, and the waiting task must poll for
-                        // it.
-                        self.full_until_ns = Some(now_ns + RETRY_NS);
-                        break;
-                    }
-                },
-                None => None,
-            };
+            let next_id = self.tracker.objects.next();
+            let pool = self.sources.pool.as_mut();
+            let span = pool.map(|pool| pool.put(next_id, datagram.payload));
+            if span == Some(None) {
+                // Only a completion makes room in the pool, and the waiting task must poll for it.
+                self.full_until_ns = Some(now_ns + RETRY_NS);
+                break;
+            }
             let bytes = datagram.wire_bytes(self.ipv4);
             let id = self
                 .tracker
                 .queue(bytes, datagram.datagrams(), now_ns, real_ns);
-            self.tracker.tag_last(datagram.caller_tag());
+            self.tracker.tag_last(datagram.tag);
             let mut requests = ReportRequests {
-                stamps: self.source.stamps,
-                own_id: self.source.own_ids.then_some(id),
+                stamp: self.tracker.source() == Source::Timestamps,
+                own_id: self.sources.own_ids.then_some(id),
             };
             let is_followed = datagram.is_followed_by(datagrams.get(queued + 1));
             unstamped += 1;
             let more = !needed || self.has_room(now_ns);
             if unstamped < group && is_followed && queued + 1 < most && more {
-                requests.stamps = 0;
+                requests.stamp = false;
                 self.tracker.make_last_unreported();
             } else {
                 unstamped = 0;
             }
             let scratch = &mut self.scratch;
-            scratch.spans[queued] = span;
-            scratch.names[queued] = datagram.name();
-            scratch.control_bytes[queued] =
-                datagram.write_control(&requests, self.ipv4, &mut scratch.controls[queued]);
+            scratch.spans[queued] = span.flatten();
+            scratch.peers[queued] = datagram.to.map(SocketAddrAny::from);
+            datagram.write_control(&requests, self.ipv4, &mut scratch.controls[queued]);
             queued += 1;
         }
         queued
@@ -151,8 +144,8 @@ impl State {
     fn group(&self, datagrams: &[Datagram<'_>]) -> u32 {
         let observed = self.listeners.observer.as_ref();
         let each = observed.is_some_and(|it| it.needs_each_timestamp())
-            || !self.source.own_ids
-            || self.source.stamps == 0;
+            || !self.sources.own_ids
+            || self.tracker.source() != Source::Timestamps;
         match datagrams.first() {
             Some(first) if !each => self.tracker.group(first.wire_bytes(self.ipv4)),
             _ => 1,
@@ -162,44 +155,37 @@ impl State {
     /// The held error belonged to an earlier datagram, because this one was accepted now.
     fn report_held(&mut self) {
         if let HeldError::Kept(issue) = std::mem::replace(&mut self.held, HeldError::Nothing) {
-            self.issue(issue);
+            self.listeners.issue(issue);
         }
     }
 
     /// Passes the queued datagrams to the kernel, and removes those not accepted.
     fn hand_over(&mut self, socket: &UdpSocket, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
         let is_checked = self.checks_next();
-        let level = match self.tracker.source() {
-            Source::Polled if is_checked => options::send_queue_bytes(socket.as_fd())?,
-            _ => 0,
-        };
-        let flags = match self.tracker.source() {
-            Source::ZeroCopy => libc::MSG_ZEROCOPY,
-            _ => 0,
-        };
-        let nothing = Outgoing {
-            name: &[],
-            payload: &[],
-            control: &[],
-        };
-        let mut outgoing = [nothing; BATCH];
+        let (mut level, mut flags) = (0, 0);
+        match self.tracker.source() {
+            Source::Polled if is_checked => level = options::send_queue_bytes(socket.as_fd())?,
+            Source::ZeroCopy => flags = libc::MSG_ZEROCOPY,
+            _ => {}
+        }
+        let mut outgoing = [Outgoing::EMPTY; BATCH];
         let scratch = &*self.scratch;
         for (at, (datagram, out)) in datagrams.iter().zip(&mut outgoing).enumerate() {
-            let payload = match (&self.source.pool, scratch.spans[at]) {
+            let payload = match (&self.sources.pool, scratch.spans[at]) {
                 (Some(pool), Some(span)) => pool.bytes(span),
-                _ => datagram.payload(),
+                _ => datagram.payload,
             };
             *out = Outgoing {
-                name: scratch.names[at].bytes(),
+                peer: scratch.peers[at].as_ref(),
                 payload,
-                control: &scratch.controls[at].0[..scratch.control_bytes[at]],
+                control: scratch.controls[at].bytes(),
             };
         }
         let sent = message::send(socket.as_fd(), &outgoing[..datagrams.len()], flags);
         let taken = *sent.as_ref().unwrap_or(&0);
         let left = datagrams.len() - taken;
         self.tracker.unqueue(left);
-        if let Some(pool) = &mut self.source.pool {
+        if let Some(pool) = &mut self.sources.pool {
             pool.take_back(left);
         }
         if taken > 0 {
@@ -216,22 +202,22 @@ impl State {
     /// Returns `true` if the next objects are checked for waiting. Sources that report it need no
     /// check, and the others are sampled, because a check is a system call.
     fn checks_next(&self) -> bool {
-        let sent = self.tracker.totals().sent_objects;
+        let sent = self.tracker.totals.sent_objects;
         let at_first = sent < self.checks.from_object + CHECKED_AT_FIRST;
         self.tracker.source() != Source::Timestamps && (at_first || sent >= self.checks.next_object)
     }
 
     /// Checks if sent objects wait. `level` is that of the socket before them.
     fn check_waiting(&mut self, socket: &UdpSocket, taken: usize, level: u32) -> io::Result<()> {
-        self.checks.next_object = self.tracker.totals().sent_objects + CHECKED_ONE_OF;
+        self.checks.next_object = self.tracker.totals.sent_objects + CHECKED_ONE_OF;
         if self.tracker.source() == Source::Polled {
             let now = options::send_queue_bytes(socket.as_fd())?;
             self.tracker.level_rose(taken, now.saturating_sub(level));
             return Ok(());
         }
-        let last = self.tracker.next_id().wrapping_sub(1);
+        let last = self.tracker.objects.next().wrapping_sub(1);
         self.complete(socket)?;
-        let waits = self.tracker.is_in_flight(last);
+        let waits = self.tracker.objects.get(last).is_some();
         self.tracker.observed(waits);
         Ok(())
     }

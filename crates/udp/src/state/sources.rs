@@ -4,15 +4,16 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use super::numbers::Numbers;
-use crate::account::Source;
 use crate::error::failed;
 use crate::pool::Pool;
+use crate::quality::Source;
 use crate::socket_options::restart_stamp_ids;
 use crate::sys::socket as options;
 
-/// Sources, in the order in which they are tried.
-#[derive(Debug)]
+/// Default pages for zero-copy: more than any limit, twice 64 KB.
+const POOL_BYTES: usize = 1 << 20;
+
+/// The sources in the order in which they are tried, and the state of the current one.
 pub(crate) struct Sources {
     order: Vec<Source>,
     at: usize,
@@ -20,20 +21,35 @@ pub(crate) struct Sources {
     pub(super) rests: bool,
     /// The id that the kernel assigns to the next zero-copy object of the socket.
     pub(super) next_zero_copy: Option<u32>,
+    pub(crate) pool_bytes: usize,
+    /// The kernel accepts our ids for timestamps.
+    pub(crate) own_ids: bool,
+    pub(super) pool: Option<Pool>,
+    pub(super) ids: ZeroCopyIds,
 }
 
 impl Sources {
-    pub(crate) fn new(only: Source) -> Self {
+    /// Returns the default source, which is not turned on.
+    pub(crate) fn new() -> Self {
         Self {
-            order: vec![only],
+            order: vec![Source::Timestamps],
             at: 0,
             rests: false,
             next_zero_copy: None,
+            pool_bytes: POOL_BYTES,
+            own_ids: true,
+            pool: None,
+            ids: ZeroCopyIds::new(true),
         }
     }
 
+    /// Replaces all sources.
+    pub(crate) fn set(&mut self, only: Source) {
+        self.order = vec![only];
+    }
+
     /// Adds a source, unless it is among them.
-    pub(crate) fn push(&mut self, source: Source) {
+    pub(crate) fn add(&mut self, source: Source) {
         if !self.order.contains(&source) {
             self.order.push(source);
         }
@@ -44,21 +60,12 @@ impl Sources {
         self.order.get(self.at).copied().unwrap_or_default()
     }
 
-    /// Handles rejected zero-copy: selects the next source, or timestamps if it was the last.
-    pub(crate) fn refuse_zero_copy(&mut self) {
-        self.order.retain(|&source| source != Source::ZeroCopy);
+    /// Removes a source that does not work, and selects the first one left. Adds `last` if none is
+    /// left.
+    pub(crate) fn remove(&mut self, source: Source, last: Source) {
+        self.order.retain(|&it| it != source);
         if self.order.is_empty() {
-            self.order.push(Source::Timestamps);
-        }
-        (self.at, self.rests) = (0, false);
-    }
-
-    /// Handles lost completions: selects the next source, or the level if it was the last.
-    pub(super) fn lose_current(&mut self) {
-        let lost = self.current();
-        self.order.retain(|&source| source != lost);
-        if self.order.is_empty() {
-            self.order.push(Source::Polled);
+            self.order.push(last);
         }
         (self.at, self.rests) = (0, false);
     }
@@ -73,46 +80,9 @@ impl Sources {
         self.rests = self.at == 0;
     }
 
-    /// The current source shows a queue, so the next ones can be tried again later.
-    pub(super) fn wakes(&mut self) {
-        self.rests = false;
-    }
-}
-
-/// Default pages for zero-copy: more than any limit, twice 64 KB.
-const POOL_BYTES: usize = 1 << 20;
-
-/// The current source and its state.
-pub(crate) struct SourceInUse {
-    pub(crate) order: Sources,
-    pub(crate) pool_bytes: usize,
-    pub(crate) own_ids: bool,
-    pub(super) pool: Option<Pool>,
-    /// `SOF_TIMESTAMPING_TX_*`; 0 without a request.
-    pub(super) stamps: u32,
-    pub(super) numbers: Numbers,
-}
-
-impl SourceInUse {
-    /// Returns the default source, which is not turned on.
-    pub(crate) fn new() -> Self {
-        Self {
-            order: Sources::new(Source::Timestamps),
-            pool_bytes: POOL_BYTES,
-            own_ids: true,
-            pool: None,
-            stamps: 0,
-            numbers: Numbers::new(true),
-        }
-    }
-
-    pub(crate) fn current(&self) -> Source {
-        self.order.current()
-    }
-
     /// Turns the current source on for `socket`. Returns `false` if the kernel rejects zero-copy.
     pub(crate) fn turn_on(&mut self, socket: &UdpSocket) -> io::Result<bool> {
-        let (mut pool, mut stamps, mut was_on) = (None, 0, false);
+        let (mut pool, mut was_on) = (None, false);
         match self.current() {
             Source::ZeroCopy => {
                 let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
@@ -124,15 +94,55 @@ impl SourceInUse {
                 let pages = Pool::new(self.pool_bytes);
                 pool = Some(pages.map_err(|error| failed("mmap of pool_bytes", &error))?);
             }
-            Source::Timestamps => {
-                restart_stamp_ids(socket)?;
-                stamps = libc::SOF_TIMESTAMPING_TX_SOFTWARE;
-            }
+            Source::Timestamps => restart_stamp_ids(socket)?,
             Source::Polled => {}
         }
-        (self.pool, self.stamps) = (pool, stamps);
+        self.pool = pool;
         // If zero-copy was used before, its id was kept.
-        self.numbers = Numbers::new(!was_on || self.order.next_zero_copy.is_some());
+        self.ids = ZeroCopyIds::new(!was_on || self.next_zero_copy.is_some());
         Ok(true)
+    }
+}
+
+/// The kernel's ids of zero-copy sends, which start with the socket and not with its wrapper.
+#[derive(Debug)]
+pub(super) struct ZeroCopyIds {
+    /// The kernel's id less ours.
+    ahead: u32,
+    pub(super) are_known: bool,
+}
+
+impl ZeroCopyIds {
+    /// `are_known` if no zero-copy send is possible before: both ids are then equal.
+    fn new(are_known: bool) -> Self {
+        Self {
+            ahead: 0,
+            are_known,
+        }
+    }
+
+    /// Returns the kernel's id for one of ours, if it is known.
+    pub(super) fn kernels(&self, ours: u32) -> Option<u32> {
+        self.are_known.then(|| ours.wrapping_add(self.ahead))
+    }
+
+    /// Converts a range (first, last) of the kernel's ids to ours. Also returns whether it has
+    /// unknown ids: another user has then sent as well, and `newest`, our last one, has at least
+    /// that id.
+    pub(super) fn ours(
+        &mut self,
+        (first, last): (u32, u32),
+        newest: u32,
+        in_flight: bool,
+    ) -> ((u32, u32), bool) {
+        let beyond = last.wrapping_sub(self.ahead).wrapping_sub(newest);
+        let is_beyond = beyond != 0 && beyond <= i32::MAX as u32;
+        let is_unknown = is_beyond && self.are_known;
+        if is_beyond || !self.are_known {
+            self.ahead = last.wrapping_sub(newest);
+            self.are_known |= in_flight;
+        }
+        let ours = |id: u32| id.wrapping_sub(self.ahead);
+        ((ours(first), ours(last)), is_unknown)
     }
 }

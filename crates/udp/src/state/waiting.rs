@@ -2,30 +2,24 @@
 
 use std::io;
 use std::net::UdpSocket;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use taut_dql::tasks::{Priority, Ticket};
 
-use super::turns::Wakeups;
 use super::{RETRY_NS, State};
 use crate::sys::clock::monotonic_ns;
 
-#[cfg(feature = "tokio")]
 impl State {
     /// Passes an error of the reading task to the next waiting task, with or without room.
-    pub(crate) fn fail_next(&mut self, error: io::Error) -> Wakeups {
+    #[cfg(feature = "tokio")]
+    pub(crate) fn fail_next(&mut self, error: io::Error) -> Option<Waker> {
         if !self.turns.is_empty() {
             self.turns.failure = Some(error);
         }
         self.turns.queue.pass_unpolled();
-        Wakeups {
-            next: self.turns.queue.wake_next(),
-            reader: None,
-        }
+        self.turns.queue.wake_next()
     }
-}
 
-impl State {
     /// Waits for a turn with room. A task that is ready has left the queue. `place` keeps the
     /// position between two calls.
     pub(crate) fn poll_turn(
@@ -96,16 +90,16 @@ impl State {
     /// Returns when a woken task that is not polled is passed although nothing completes.
     pub(super) fn pass_at_ns(&self) -> Option<u64> {
         let at_ns = self.turns.woken_ns.saturating_add(RETRY_NS);
-        let waits = self.turns.queue.is_next_woken() && self.tracker.in_flight() == 0;
+        let waits = self.turns.queue.is_next_woken() && self.tracker.limiter.in_flight() == 0;
         // Without room then, passing it has no effect, and a time in the past would be polled.
         (waits && self.has_room(at_ns)).then_some(at_ns)
     }
 
-    /// Returns the wakers of the next task, if there is room for it, and of the reading task if
-    /// its deadline might be earlier now.
-    pub(crate) fn wake_next(&mut self) -> Wakeups {
+    /// Returns the waker of the next task, if there is room for it. The caller must call it after
+    /// the lock is released, because a waker can run arbitrary code.
+    pub(crate) fn wake_next(&mut self) -> Option<Waker> {
         if self.turns.is_empty() {
-            return Wakeups::default();
+            return None;
         }
         let now_ns = monotonic_ns();
         let next = match self.has_room(now_ns) {
@@ -115,35 +109,24 @@ impl State {
         if next.is_some() {
             self.turns.woken_ns = now_ns;
         }
-        let changed = std::mem::take(&mut self.turns.reader_must_check);
         // Also if the task was woken before: a dropped permit gives it room again.
-        let reader = match changed || self.pass_at_ns().is_some() {
-            true => self.turns.reader.take(),
-            false => None,
-        };
-        Wakeups { next, reader }
+        if self.pass_at_ns().is_some() {
+            self.turns.check_reader();
+        }
+        next
     }
 }
 
 #[cfg(all(test, feature = "tokio"))]
 mod tests {
+    use std::future::Future;
+    use std::pin::pin;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    use std::task::{Wake, Waker};
 
     use taut_path::AnyLimit;
 
     use super::*;
     use crate::socket::LimitedUdp;
-
-    #[derive(Default)]
-    struct CountingWaker(AtomicU32);
-
-    impl Wake for CountingWaker {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 
     /// A task was woken and is not polled, and an urgent one took the room. The reader's deadline
     /// then excludes the first task, so it must compute it again when the room is back.
@@ -161,12 +144,14 @@ mod tests {
         assert!(reserve(Priority::Normal, &mut place).is_pending());
         drop(held);
         let urgent = reserve(Priority::Urgent, &mut None);
-        let reader = Arc::new(CountingWaker::default());
-        udp.lock().turns.reader = Some(Waker::from(Arc::clone(&reader)));
+        let changed = Arc::clone(&udp.lock().turns.changed);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut is_notified = || pin!(changed.notified()).poll(&mut context).is_ready();
+        assert!(is_notified(), "the task joined the queue");
         assert!(matches!(&urgent, Poll::Ready(Ok(_))));
-        assert_eq!(reader.0.load(Ordering::Relaxed), 0);
+        assert!(!is_notified());
         drop(urgent);
-        assert_eq!(reader.0.load(Ordering::Relaxed), 1);
+        assert!(is_notified());
         udp.cancel_wait(place.expect("it waits"));
     }
 }

@@ -2,31 +2,53 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::net::SocketAddrAny;
+use rustix::net::addr::SocketAddrStorage;
 
 use super::check;
 
 /// Maximum number of messages of one call.
 pub(crate) const BATCH: usize = 32;
 
-/// Room for the control messages of one datagram, with the alignment that the kernel requires.
+/// The control messages of one datagram, with the alignment that the kernel requires.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub(crate) struct Control(pub(crate) [u8; Control::BYTES]);
+pub(crate) struct Control {
+    pub(crate) buffer: [u8; Control::BYTES],
+    pub(crate) used: usize,
+}
 
 impl Control {
-    pub(crate) const BYTES: usize = 256;
-    pub(crate) const EMPTY: Self = Self([0; Self::BYTES]);
+    const BYTES: usize = 256;
+    pub(crate) const EMPTY: Self = Self {
+        buffer: [0; Self::BYTES],
+        used: 0,
+    };
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.used]
+    }
 }
 
 /// One datagram to send.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
-    /// A socket address; empty for the connected peer.
-    pub(crate) name: &'a [u8],
+    /// `None` for the connected peer.
+    pub(crate) peer: Option<&'a SocketAddrAny>,
     pub(crate) payload: &'a [u8],
     /// Control messages, aligned to 8 bytes.
     pub(crate) control: &'a [u8],
+}
+
+impl Outgoing<'_> {
+    pub(crate) const EMPTY: Self = Self {
+        peer: None,
+        payload: &[],
+        control: &[],
+    };
 }
 
 fn empty_header() -> libc::mmsghdr {
@@ -50,9 +72,9 @@ pub(crate) fn send(
             iov_len: datagram.payload.len(),
         });
         let header = &mut header.write(empty_header()).msg_hdr;
-        if !datagram.name.is_empty() {
-            header.msg_name = datagram.name.as_ptr().cast_mut().cast();
-            header.msg_namelen = datagram.name.len() as libc::socklen_t;
+        if let Some(peer) = datagram.peer {
+            header.msg_name = peer.as_ptr().cast_mut().cast();
+            header.msg_namelen = peer.addr_len();
         }
         header.msg_iov = part;
         header.msg_iovlen = 1;
@@ -78,33 +100,28 @@ pub(crate) fn send(
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) control: Control,
-    pub(crate) control_bytes: usize,
     /// For an error: the destination of the datagram.
-    pub(crate) name: [u8; Entry::NAME_BYTES],
-    pub(crate) name_bytes: usize,
+    pub(crate) peer: Option<SocketAddr>,
 }
 
 impl Entry {
-    /// An IPv6 address with its port.
-    pub(crate) const NAME_BYTES: usize = 28;
     pub(crate) const EMPTY: Self = Self {
-        name: [0; Self::NAME_BYTES],
-        name_bytes: 0,
         control: Control::EMPTY,
-        control_bytes: 0,
+        peer: None,
     };
 }
 
 /// Reads up to [`BATCH`] entries of the socket's error queue without waiting. Returns their number.
 pub(crate) fn receive_errors(fd: BorrowedFd<'_>, into: &mut [Entry]) -> io::Result<usize> {
+    let mut peers = [const { MaybeUninit::<SocketAddrStorage>::uninit() }; BATCH];
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let count = into.len().min(BATCH);
-    for (entry, header) in into.iter_mut().zip(&mut headers) {
+    for ((entry, peer), header) in into.iter_mut().zip(&mut peers).zip(&mut headers) {
         let header = &mut header.write(empty_header()).msg_hdr;
-        header.msg_control = entry.control.0.as_mut_ptr().cast();
+        header.msg_control = entry.control.buffer.as_mut_ptr().cast();
         header.msg_controllen = Control::BYTES as _;
-        header.msg_name = entry.name.as_mut_ptr().cast();
-        header.msg_namelen = Entry::NAME_BYTES as _;
+        header.msg_name = peer.as_mut_ptr().cast();
+        header.msg_namelen = size_of::<SocketAddrStorage>() as _;
     }
     // SAFETY: the first `count` headers were written, and each points to its own buffers of the
     // stated lengths, which are borrowed exclusively. No payload, no timeout.
@@ -117,11 +134,18 @@ pub(crate) fn receive_errors(fd: BorrowedFd<'_>, into: &mut [Entry]) -> io::Resu
             std::ptr::null_mut(),
         )
     })? as usize;
-    for (entry, header) in into.iter_mut().zip(&headers).take(received) {
+    let read = into.iter_mut().zip(peers).zip(&headers);
+    for ((entry, peer), header) in read.take(received) {
         // SAFETY: the first `count` headers were written, and `received` is at most that.
-        let header = unsafe { header.assume_init_ref() };
-        entry.control_bytes = Control::BYTES.min(header.msg_hdr.msg_controllen as _);
-        entry.name_bytes = (header.msg_hdr.msg_namelen as usize).min(Entry::NAME_BYTES);
+        let header = unsafe { header.assume_init_ref().msg_hdr };
+        entry.control.used = Control::BYTES.min(header.msg_controllen as _);
+        // Shorter ones are not addresses: an entry that is not an error can have none.
+        let is_address = size_of::<libc::sockaddr_in>()..=size_of::<SocketAddrStorage>();
+        entry.peer = is_address
+            .contains(&(header.msg_namelen as usize))
+            // SAFETY: the kernel wrote an address of this length.
+            .then(|| unsafe { SocketAddrAny::new(peer, header.msg_namelen) })
+            .and_then(|peer| peer.try_into().ok());
     }
     Ok(received)
 }

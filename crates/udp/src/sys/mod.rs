@@ -8,7 +8,6 @@ pub(crate) mod clock;
 pub(crate) mod epoll;
 pub(crate) mod message;
 pub(crate) mod pages;
-pub(crate) mod poll;
 pub(crate) mod socket;
 
 use std::io;

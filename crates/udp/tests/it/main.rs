@@ -1,7 +1,5 @@
 //! All tests of the crate in one binary.
 
-mod account;
-mod account_cap;
 mod common;
 mod live_faults;
 mod live_limit;

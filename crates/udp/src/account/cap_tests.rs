@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use taut_path::AnyLimit;
-use taut_udp::account::{Settings, SocketTracker};
-use taut_udp::{CompletionQuality, ErrorQueueEntry, Source};
+
+use super::{Settings, SocketTracker};
+use crate::error_queue_entry::ErrorQueueEntry;
+use crate::quality::{CompletionQuality, Source};
 
 const MS: u64 = 1_000_000;
 const FULL_BYTES: u32 = 1_514;
@@ -36,7 +38,7 @@ impl Path {
             ..Settings::default()
         };
         Self {
-            tracker: SocketTracker::new(&settings, 0),
+            tracker: SocketTracker::new(settings, 0),
             bytes_per_s,
             burst_ns: 0,
             now_ns: 0,
@@ -54,7 +56,8 @@ impl Path {
         if self.burst_ns > 0 {
             self.complete();
         }
-        self.tracker.observed(self.tracker.is_in_flight(id));
+        self.tracker
+            .observed(self.tracker.objects.get(id).is_some());
     }
 
     fn complete(&mut self) {
@@ -79,7 +82,7 @@ impl Path {
         let end_ns = self.now_ns + ms * MS;
         while self.now_ns < end_ns {
             while self.tracker.has_room(self.now_ns) {
-                let small = self.tracker.totals().sent_objects.is_multiple_of(3);
+                let small = self.tracker.totals.sent_objects.is_multiple_of(3);
                 self.send(if small { 80 } else { FULL_BYTES });
             }
             self.tracker.blocked();
@@ -92,20 +95,20 @@ impl Path {
 #[test]
 fn cap_is_time_or_eight_datagrams() {
     let mut path = Path::new(62_500_000);
-    assert_eq!(path.tracker.limit(), 1_000_000, "nothing measured");
+    assert_eq!(path.tracker.limiter.limit(), 1_000_000, "nothing measured");
     path.run(400, MS / 10);
-    let limit = path.tracker.limit();
+    let limit = path.tracker.limiter.limit();
     assert!((55_000..=70_000).contains(&limit), "500 Mbit/s: {limit}");
     // Two datagrams in this time: a late thread would starve it. Small ones have no influence.
     path.bytes_per_s = 2_500_000;
     path.run(2_000, MS / 10);
-    assert_eq!(path.tracker.limit(), MIN_BYTES);
+    assert_eq!(path.tracker.limiter.limit(), MIN_BYTES);
     path.send(80);
-    assert_eq!(path.tracker.limit(), MIN_BYTES);
+    assert_eq!(path.tracker.limiter.limit(), MIN_BYTES);
     // It recovers although the sender is late by more than the cap.
     path.bytes_per_s = 62_500_000;
     path.run(4_000, 2 * MS);
-    let limit = path.tracker.limit();
+    let limit = path.tracker.limiter.limit();
     assert!(limit > 50_000, "500 Mbit/s again: {limit}");
 }
 
@@ -116,10 +119,10 @@ fn token_bucket_bursts_are_not_an_immediate_path() {
         let mut path = Path::under(rule, 62_500_000);
         path.burst_ns = MS;
         path.run(2_000, MS);
-        let before = path.tracker.totals();
+        let before = path.tracker.totals;
         path.run(1_000, MS);
-        let after = path.tracker.totals();
-        let quality = path.tracker.quality();
+        let after = path.tracker.totals;
+        let quality = path.tracker.detector.quality;
         assert_ne!(quality, CompletionQuality::Immediate, "{limit}");
         assert!(after.quality_changes <= 1, "{limit}");
         let moved = after.completed_bytes - before.completed_bytes;
@@ -149,17 +152,24 @@ fn changed_source_keeps_totals_and_resets_quality() {
             .error_queue_entry(&on_departure, path.now_ns, &mut |_| {});
     }
     let _ = path.tracker.end_batch(path.now_ns, &mut |_| {});
-    let before = path.tracker.totals();
-    assert_eq!(path.tracker.quality(), CompletionQuality::BufferFreed);
+    let before = path.tracker.totals;
+    assert_eq!(
+        path.tracker.detector.quality,
+        CompletionQuality::BufferFreed
+    );
     path.tracker
         .change_source(Source::Polled, 7, false, path.now_ns);
     let tracker = &mut path.tracker;
     assert_eq!(
-        (tracker.source(), tracker.quality(), tracker.next_id()),
+        (
+            tracker.source(),
+            tracker.detector.quality,
+            tracker.objects.next()
+        ),
         (Source::Polled, CompletionQuality::Unknown, 7)
     );
-    assert_eq!(tracker.totals(), before);
-    assert_eq!(tracker.units_per_s(), 0);
+    assert_eq!(tracker.totals, before);
+    assert_eq!(tracker.limiter.rate.units_per_s(), 0);
     // A stale notification completes nothing.
     let stale = ErrorQueueEntry::Released {
         first: 0,
@@ -168,8 +178,8 @@ fn changed_source_keeps_totals_and_resets_quality() {
     };
     tracker.queue(1_000, 1, path.now_ns, path.now_ns);
     tracker.error_queue_entry(&stale, path.now_ns, &mut |_| {});
-    assert_eq!(tracker.in_flight(), 1_000);
+    assert_eq!(tracker.limiter.in_flight(), 1_000);
     tracker.level(0, path.now_ns, &mut |_| {});
     let _ = tracker.end_batch(path.now_ns, &mut |_| {});
-    assert_eq!(tracker.in_flight(), 0);
+    assert_eq!(tracker.limiter.in_flight(), 0);
 }

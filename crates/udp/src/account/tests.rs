@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use taut_path::AnyLimit;
-use taut_udp::account::{Departure, DepartureKind, Settings, SocketTracker};
-use taut_udp::{CompletionQuality, ErrorQueueEntry, Source};
+
+use super::{Departure, DepartureKind, Settings, SocketTracker};
+use crate::error_queue_entry::ErrorQueueEntry;
+use crate::quality::{CompletionQuality, Source};
 
 const MS: u64 = 1_000_000;
 const REAL_NS: u64 = 1_700_000_000_000_000_000;
@@ -33,7 +35,7 @@ impl Played {
             ..Settings::default()
         };
         Self {
-            tracker: SocketTracker::new(&settings, 0),
+            tracker: SocketTracker::new(settings, 0),
             now_ns: 0,
             held: vec![],
             notifications: vec![],
@@ -81,11 +83,14 @@ impl Played {
             .map(|&it| u64::from(self.sizes[it as usize]))
             .sum();
         let sent: u64 = self.sizes.iter().copied().map(u64::from).sum();
-        let totals = self.tracker.totals();
+        let totals = self.tracker.totals;
         assert_eq!(totals.sent_bytes, sent);
         assert_eq!(totals.completed_bytes, departed);
-        assert_eq!(u64::from(self.tracker.bytes_in_flight()), sent - departed);
-        assert_eq!(self.tracker.in_flight(), self.tracker.bytes_in_flight());
+        assert_eq!(u64::from(self.tracker.objects.bytes()), sent - departed);
+        assert_eq!(
+            self.tracker.limiter.in_flight(),
+            self.tracker.objects.bytes()
+        );
     }
 }
 
@@ -170,7 +175,11 @@ fn play(source: Source, first: u32, steps: Vec<Step>) -> Played {
                 played.notifications.remove(nth);
             }
             Step::Nonsense(far) => {
-                let id = played.tracker.next_id().wrapping_add(far % (u32::MAX / 4));
+                let id = played
+                    .tracker
+                    .objects
+                    .next()
+                    .wrapping_add(far % (u32::MAX / 4));
                 played.signal(ErrorQueueEntry::Left { id, at_real_ns: 0 });
             }
             Step::Wait(ms) => {
@@ -206,7 +215,7 @@ proptest! {
             });
         }
         played.check();
-        prop_assert_eq!(played.tracker.in_flight(), 0);
+        prop_assert_eq!(played.tracker.limiter.in_flight(), 0);
         prop_assert_eq!(played.departed.len(), played.sizes.len());
     }
 
@@ -224,12 +233,12 @@ proptest! {
                 tracker.level(0, now_ns, on_departure)
             }
         });
-        let lost = played.tracker.totals().lost_completions as usize;
+        let lost = played.tracker.totals.lost_completions as usize;
         prop_assert!(played.departed.len() - before <= lost);
         // All remaining ids in one range, which exceeds the assigned ids.
-        let (low, high) = (first.wrapping_sub(5), played.tracker.next_id().wrapping_add(5));
+        let (low, high) = (first.wrapping_sub(5), played.tracker.objects.next().wrapping_add(5));
         played.signal(ErrorQueueEntry::Released { first: low, last: high, copied: true });
-        prop_assert_eq!(played.tracker.in_flight(), 0);
+        prop_assert_eq!(played.tracker.limiter.in_flight(), 0);
         prop_assert_eq!(played.departed.len(), played.sizes.len());
     }
 
@@ -245,7 +254,7 @@ proptest! {
             played.signal(ErrorQueueEntry::Released { first: at, last, copied: false });
             at = last.wrapping_add(1);
             played.check();
-            prop_assert_eq!(played.tracker.in_flight(), 0);
+            prop_assert_eq!(played.tracker.limiter.in_flight(), 0);
         }
     }
 
@@ -265,7 +274,7 @@ proptest! {
         prop_assert_eq!(played.departed.len(), sizes.len() - left);
         prop_assert!(played.departed.iter().copied().eq(0..(sizes.len() - left) as u64));
         played.round(|tracker, now_ns, on_departure| tracker.level(0, now_ns, on_departure));
-        prop_assert_eq!(played.tracker.in_flight(), 0);
+        prop_assert_eq!(played.tracker.limiter.in_flight(), 0);
     }
 }
 
@@ -294,10 +303,18 @@ fn lost_timestamp_is_replaced_after_later_departures() {
     };
     played.now_ns = 2 * MS;
     round(&mut played, Some(stamp(1, 2 * MS)));
-    assert_eq!(played.tracker.in_flight(), 3000, "others may still come");
+    assert_eq!(
+        played.tracker.limiter.in_flight(),
+        3000,
+        "others may still come"
+    );
     played.now_ns = 100 * MS;
     round(&mut played, None);
-    assert_eq!(played.tracker.in_flight(), 1000, "but not after so long");
+    assert_eq!(
+        played.tracker.limiter.in_flight(),
+        1000,
+        "but not after so long"
+    );
     assert_eq!(
         how,
         [
@@ -306,11 +323,11 @@ fn lost_timestamp_is_replaced_after_later_departures() {
             (0, DepartureKind::Lost)
         ]
     );
-    assert_eq!(played.tracker.totals().lost_completions, 2);
+    assert_eq!(played.tracker.totals.lost_completions, 2);
     // One of them arrives late.
     played.signal(stamp(0, 101 * MS));
-    assert_eq!(played.tracker.in_flight(), 1000);
-    assert_eq!(played.tracker.totals().stale_completions, 1);
+    assert_eq!(played.tracker.limiter.in_flight(), 1000);
+    assert_eq!(played.tracker.totals.stale_completions, 1);
 }
 
 #[test]
@@ -327,8 +344,8 @@ fn reordering_within_the_wait_is_not_a_loss() {
             played.signal(stamp(2 * pair - 2, played.now_ns));
         }
     }
-    assert_eq!(played.tracker.totals().lost_completions, 0);
-    assert_eq!(played.tracker.in_flight(), 1000);
+    assert_eq!(played.tracker.totals.lost_completions, 0);
+    assert_eq!(played.tracker.limiter.in_flight(), 1000);
 }
 
 #[test]
@@ -348,7 +365,10 @@ fn dropped_datagram_might_have_an_id() {
         .tracker
         .error_queue_entry(&all, 0, &mut |departure| bytes.push(departure.bytes));
     let _ = played.tracker.end_batch(0, &mut |_| {});
-    assert_eq!((bytes, played.tracker.in_flight()), (vec![1000, 500], 0));
+    assert_eq!(
+        (bytes, played.tracker.limiter.in_flight()),
+        (vec![1000, 500], 0)
+    );
 }
 
 #[test]
@@ -372,7 +392,7 @@ fn immediate_path_is_unlimited_until_packets_queue() {
     let send_and_leave = |played: &mut Played, wait_ns: u64| {
         played.now_ns += 2_000;
         played.send(1242);
-        let id = played.tracker.next_id().wrapping_sub(1);
+        let id = played.tracker.objects.next().wrapping_sub(1);
         let at_ns = played.now_ns + wait_ns;
         played.now_ns = at_ns + 1_500;
         played.signal(stamp(id, at_ns));
@@ -380,8 +400,11 @@ fn immediate_path_is_unlimited_until_packets_queue() {
     while played.now_ns < 110 * MS {
         send_and_leave(&mut played, 500);
     }
-    assert_eq!(played.tracker.quality(), CompletionQuality::Immediate);
-    let first = played.tracker.next_id();
+    assert_eq!(
+        played.tracker.detector.quality,
+        CompletionQuality::Immediate
+    );
+    let first = played.tracker.objects.next();
     for _ in 0..50 {
         played.send(1242);
     }
@@ -392,7 +415,10 @@ fn immediate_path_is_unlimited_until_packets_queue() {
     for _ in 0..20 {
         send_and_leave(&mut played, 500_000);
     }
-    assert_eq!(played.tracker.quality(), CompletionQuality::Transmitted);
+    assert_eq!(
+        played.tracker.detector.quality,
+        CompletionQuality::Transmitted
+    );
     for _ in 0..50 {
         if played.tracker.has_room(played.now_ns) {
             played.send(1242);
@@ -432,14 +458,14 @@ fn stall_is_reported_and_admits_one_object() {
         "{reported_at:?}"
     );
     assert!((5..=10).contains(&let_through), "{let_through}");
-    assert_eq!(played.tracker.totals().stalls, 1);
-    let last = played.tracker.next_id().wrapping_sub(1);
+    assert_eq!(played.tracker.totals.stalls, 1);
+    let last = played.tracker.objects.next().wrapping_sub(1);
     played.signal(ErrorQueueEntry::Released {
         first: 0,
         last,
         copied: false,
     });
-    assert_eq!(played.tracker.in_flight(), 0);
+    assert_eq!(played.tracker.limiter.in_flight(), 0);
     assert!(played.tracker.next_wakeup().is_none());
 }
 
@@ -454,10 +480,10 @@ fn unreported_object_completes_with_the_next() {
     }
     played.signal(stamp(0, MS));
     played.check();
-    assert_eq!(played.tracker.in_flight(), 2000);
+    assert_eq!(played.tracker.limiter.in_flight(), 2000);
     played.signal(stamp(2, 2 * MS));
-    assert_eq!(played.tracker.in_flight(), 0);
-    assert_eq!(played.tracker.totals().stale_completions, 0);
+    assert_eq!(played.tracker.limiter.in_flight(), 0);
+    assert_eq!(played.tracker.totals.stale_completions, 0);
 }
 
 #[test]
@@ -466,11 +492,17 @@ fn a_limit_in_packets_counts_datagrams() {
         limit: AnyLimit::packets(4),
         ..Settings::default()
     };
-    let mut tracker = SocketTracker::new(&settings, 0);
+    let mut tracker = SocketTracker::new(settings, 0);
     tracker.queue(2_000, 3, 0, REAL_NS);
-    assert_eq!((tracker.in_flight(), tracker.has_room(0)), (3, true));
+    assert_eq!(
+        (tracker.limiter.in_flight(), tracker.has_room(0)),
+        (3, true)
+    );
     tracker.queue(1_000, 1, 0, REAL_NS);
-    assert_eq!((tracker.in_flight(), tracker.has_room(0)), (4, false));
+    assert_eq!(
+        (tracker.limiter.in_flight(), tracker.has_room(0)),
+        (4, false)
+    );
 }
 
 #[test]
@@ -479,7 +511,7 @@ fn lost_notification_is_replaced_after_silence_or_overtaking() {
     played.send(1000);
     // Stall detection admits one more, which is not notified either.
     let mut looks = 0;
-    while played.tracker.in_flight() > 0 {
+    while played.tracker.limiter.in_flight() > 0 {
         played.now_ns = played.tracker.next_wakeup().expect("it looks again");
         let asks = played.tracker.needs_level(played.now_ns);
         played.round(|tracker, now_ns, on_departure| {
@@ -491,8 +523,8 @@ fn lost_notification_is_replaced_after_silence_or_overtaking() {
         assert!(looks < 10, "for ever");
     }
     assert!(played.now_ns >= 2_000 * MS, "a stall is on_departure first");
-    assert_eq!(played.tracker.totals().stalls, 1);
-    assert_eq!(played.tracker.totals().lost_completions, 1);
+    assert_eq!(played.tracker.totals.stalls, 1);
+    assert_eq!(played.tracker.totals.lost_completions, 1);
     // A completion proves that the previous one was lost, after a long wait.
     played.send(1000);
     played.send(1000);
@@ -505,16 +537,16 @@ fn lost_notification_is_replaced_after_silence_or_overtaking() {
     played.now_ns += 400 * MS;
     played.round(|_, _, _| {});
     assert_eq!(
-        played.tracker.in_flight(),
+        played.tracker.limiter.in_flight(),
         1000,
         "a queue of some peer may hold it"
     );
     played.now_ns += 200 * MS;
     played.round(|_, _, _| {});
-    assert_eq!(played.tracker.in_flight(), 0);
-    assert_eq!(played.tracker.totals().lost_completions, 2);
+    assert_eq!(played.tracker.limiter.in_flight(), 0);
+    assert_eq!(played.tracker.totals.lost_completions, 2);
     played.signal(released(1));
-    assert_eq!(played.tracker.totals().stale_completions, 1);
+    assert_eq!(played.tracker.totals.stale_completions, 1);
 }
 
 #[test]
@@ -522,7 +554,7 @@ fn rejected_datagram_with_an_id_is_not_unknown() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
     for numbered in [true, false] {
-        let next = played.tracker.next_id();
+        let next = played.tracker.objects.next();
         played.tracker.expect_rejected_id();
         if numbered {
             let oldest = ErrorQueueEntry::Released {
@@ -534,17 +566,17 @@ fn rejected_datagram_with_an_id_is_not_unknown() {
         }
         assert_eq!(played.tracker.take_rejected_id(), numbered);
         assert_eq!(
-            played.tracker.next_id(),
+            played.tracker.objects.next(),
             next.wrapping_add(u32::from(numbered))
         );
     }
-    let totals = played.tracker.totals();
+    let totals = played.tracker.totals;
     assert_eq!(
         (totals.stale_completions, totals.unknown_completions),
         (0, 0)
     );
     assert_eq!(
-        (totals.completed_bytes, played.tracker.in_flight()),
+        (totals.completed_bytes, played.tracker.limiter.in_flight()),
         (1000, 0)
     );
 }
@@ -553,39 +585,36 @@ fn rejected_datagram_with_an_id_is_not_unknown() {
 fn replaced_notifications_do_not_change_the_rule() {
     let mut played = Played::new(Source::Timestamps, 0);
     for round in 0..40 {
-        assert!(
-            !played.tracker.loses_most_completions() || round >= 16,
-            "{round}"
-        );
+        assert!(!played.tracker.losses.are_most() || round >= 16, "{round}");
         played.send(1000);
         played.send(1000);
         played.tracker.blocked();
         played.now_ns += 30 * MS;
         played.round(|tracker, now_ns, on_departure| tracker.level(0, now_ns, on_departure));
-        if played.tracker.loses_most_completions() {
+        if played.tracker.losses.are_most() {
             break;
         }
     }
-    assert!(played.tracker.loses_most_completions());
-    assert_eq!(played.tracker.limit(), 0, "nothing was learnt");
-    assert_eq!(played.tracker.units_per_s(), 0);
+    assert!(played.tracker.losses.are_most());
+    assert_eq!(played.tracker.limiter.limit(), 0, "nothing was learnt");
+    assert_eq!(played.tracker.limiter.rate.units_per_s(), 0);
     played.check();
     // New completions count as before.
-    let id = played.tracker.next_id();
+    let id = played.tracker.objects.next();
     for id in id..id + 32 {
         played.send(1000);
         played.now_ns += MS;
         played.tracker.blocked();
         played.signal(stamp(id, played.now_ns));
     }
-    assert!(!played.tracker.loses_most_completions());
-    assert!(played.tracker.limit() > 0);
+    assert!(!played.tracker.losses.are_most());
+    assert!(played.tracker.limiter.limit() > 0);
 }
 
 /// The wall clock goes back by a second between sending and leaving.
 #[test]
 fn reversed_wall_clock_is_reported_once() {
-    let mut tracker = SocketTracker::new(&Settings::default(), 0);
+    let mut tracker = SocketTracker::new(Settings::default(), 0);
     let mut sojourns = Vec::new();
     for (back_ns, reported) in [(0, false), (1_000 * MS, true), (0, false)] {
         let sent_ns = 10_000 * MS;
@@ -607,7 +636,7 @@ fn reversed_wall_clock_is_reported_once() {
 /// The datagram leaves between the reading of the clock and that of the error queue.
 #[test]
 fn sojourn_is_at_most_the_age() {
-    let mut tracker = SocketTracker::new(&Settings::default(), 0);
+    let mut tracker = SocketTracker::new(Settings::default(), 0);
     let id = tracker.queue(1_000, 1, 10_000 * MS, REAL_NS);
     tracker.returned(1, REAL_NS + 1_000);
     let at_real_ns = REAL_NS + 7 * MS;
