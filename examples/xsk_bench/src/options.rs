@@ -9,7 +9,7 @@ use crate::xsk::Shape;
 /// Rate of the device of a fault, in bits a second.
 const FAULT_RATE: u64 = 20_000_000;
 
-/// Send UDP frames over a veth pair in network namespaces of its own.
+/// Send frames over a veth pair in network namespaces of its own.
 #[derive(Debug, Parser)]
 pub struct Options {
     /// A loop without a queue, as in the library's own examples (plain), or a limit: dql, taut, ...

@@ -1,15 +1,13 @@
 //! A sender that recovers from stalls and lost devices, and accounts for each packet.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use taut_linux::link::{LinkMonitor, LinkState, LinkStatus};
 use taut_linux::sched::monotonic_ns;
-use taut_path::driver::InRing;
-use taut_path::{Completed, Completions, Stop};
+use taut_path::{Completed, Completions, QueueConfig, Stop};
 
 use crate::limited::Limited;
 use crate::packet::BYTES;
 use crate::receiver::Arrivals;
-use crate::report::row;
 use crate::world::{NEAR, World};
 use crate::xsk::{Result, Shape, Xsk};
 
@@ -36,20 +34,20 @@ pub struct Recovering<X: Xsk> {
     recent_until_ns: u64,
     /// The bytes of all frames of closed rings, and when to open the next ones.
     closed: Option<(Vec<u8>, u64)>,
-    polled_ns: u64,
-    stalls: u64,
+    pub stalls: u64,
     stalled_ns: u64,
     /// Stalls since the last completion.
     stalls_in_succession: u64,
-    /// Of the first stall: its age, and the time since the previous poll, in ns.
-    first_stall: Option<(u64, u64)>,
-    reopened: u64,
 }
 
 impl<X: Xsk> Recovering<X> {
     pub fn open(world: &World, shape: Shape, limit: &str) -> Result<Self> {
+        let config = QueueConfig {
+            stall_threshold_ns: STALL_THRESHOLD_NS,
+            ..QueueConfig::default()
+        };
         Ok(Self {
-            limited: Limited::open(shape, limit, STALL_THRESHOLD_NS)?,
+            limited: Limited::open(shape, limit, config)?,
             shape,
             monitor: LinkMonitor::open(&world.near, NEAR)?,
             sent: 0,
@@ -57,12 +55,9 @@ impl<X: Xsk> Recovering<X> {
             recent: [0; 2],
             recent_until_ns: 0,
             closed: None,
-            polled_ns: monotonic_ns(),
             stalls: 0,
             stalled_ns: 0,
             stalls_in_succession: 0,
-            first_stall: None,
-            reopened: 0,
         })
     }
 
@@ -70,7 +65,7 @@ impl<X: Xsk> Recovering<X> {
     pub fn step(&mut self, packets: u64) -> Result<()> {
         let now_ns = monotonic_ns();
         self.open_again(now_ns);
-        while self.limited.enqueued < packets && self.limited.enqueue(false, now_ns) {}
+        while self.limited.enqueued < packets && self.limited.enqueue(0, now_ns) {}
         let Limited { queue, frames, .. } = &mut self.limited;
         if let Stop::Failed(error) = queue.run(now_ns, frames) {
             eprintln!("{}: {error}", X::NAME);
@@ -87,12 +82,10 @@ impl<X: Xsk> Recovering<X> {
         }
         // Each batch reports a stall again while it lasts.
         let is_new = now_ns.saturating_sub(self.stalled_ns) >= STALL_THRESHOLD_NS;
-        if let Some(stall) = completed.stalled.filter(|_| is_new) {
+        if completed.stalled.is_some() && is_new {
             self.stalled_ns = now_ns;
             self.stalls += 1;
             self.stalls_in_succession += 1;
-            self.first_stall
-                .get_or_insert((stall.age_ns, now_ns - self.polled_ns));
         }
         if completed.stalled.is_some() || status.was_down {
             self.limited.queue.reset(now_ns);
@@ -107,25 +100,19 @@ impl<X: Xsk> Recovering<X> {
             let Limited { queue, frames, .. } = &mut self.limited;
             queue.flush(now_ns, frames);
         }
-        self.polled_ns = now_ns;
         Ok(())
     }
 
     /// Counts completed packets as sent when the carrier was not lost soon after.
     fn count(&mut self, completed: u64, status: LinkStatus, now_ns: u64) {
-        match status {
-            LinkStatus {
-                was_down: false, ..
-            } => self.recent[0] += completed,
+        if !status.was_down {
+            self.recent[0] += completed;
+        } else if status.state == LinkState::Removed {
             // A removed device completes what it purges, and its state is known at once.
-            LinkStatus {
-                state: LinkState::Removed,
-                ..
-            } => self.uncertain += completed,
-            _ => {
-                self.uncertain += completed + self.recent.iter().sum::<u64>();
-                self.recent = [0; 2];
-            }
+            self.uncertain += completed;
+        } else {
+            self.uncertain += completed + self.recent.iter().sum::<u64>();
+            self.recent = [0; 2];
         }
         if now_ns >= self.recent_until_ns {
             self.sent += self.recent[1];
@@ -167,7 +154,6 @@ impl<X: Xsk> Recovering<X> {
         }
         self.limited.queue.device_mut().open(rings);
         self.closed = None;
-        self.reopened += 1;
     }
 
     pub fn enqueued(&self) -> u64 {
@@ -179,10 +165,6 @@ impl<X: Xsk> Recovering<X> {
         self.sent + self.uncertain + self.recent.iter().sum::<u64>()
     }
 
-    pub fn limit(&self) -> u64 {
-        u64::from(self.limited.queue.snapshot().limit)
-    }
-
     /// Returns `true` if all `packets` have ended.
     pub fn is_done(&self, packets: u64) -> bool {
         (self.limited.enqueued >= packets || self.has_given_up())
@@ -190,66 +172,42 @@ impl<X: Xsk> Recovering<X> {
             && self.limited.frames.0.len() == self.shape.frames as usize
     }
 
-    /// Returns `true` if the first stall was reported within an age, which is an eighth of the
-    /// threshold, and at the first poll after that.
-    pub fn reported_in_time(&self) -> bool {
-        self.first_stall.is_some_and(|(age_ns, since_poll_ns)| {
-            age_ns <= STALL_THRESHOLD_NS + STALL_THRESHOLD_NS / 4 + since_poll_ns
-        })
-    }
-
     fn dropped(&self) -> u64 {
         self.limited.queue.sender_counters().drops.total()
     }
 
     /// Returns what is wrong with the account.
-    pub fn errors(&self, arrivals: &Arrivals) -> Vec<String> {
-        let in_ring = self.in_ring();
-        let (sent, uncertain) = (self.sent, self.uncertain + in_ring);
+    pub fn errors(&self, arrivals: &Arrivals) -> Vec<&'static str> {
+        let (sent, uncertain) = (self.sent, self.uncertain + self.in_ring());
         let arrived = arrivals.numbers.len() as u64;
         let unknown = self.limited.queue.device().unknown_completions();
+        let is_missing = sent + uncertain + self.dropped() != self.limited.enqueued;
+        let is_lost = arrived < sent;
+        let is_added = arrived > sent + uncertain;
         let checks = [
-            (
-                sent + uncertain + self.dropped() != self.limited.enqueued,
-                "a packet is missing",
-            ),
-            (
-                arrived < sent,
-                "a packet that counts as sent did not arrive",
-            ),
-            (
-                arrived > sent + uncertain,
-                "a packet arrived that was not sent",
-            ),
+            (is_missing, "a packet is missing"),
+            (is_lost, "a packet that counts as sent did not arrive"),
+            (is_added, "a packet arrived that was not sent"),
             (arrivals.duplicates > 0, "a packet arrived twice"),
             (unknown > 0, "an unknown completion"),
         ];
-        checks
-            .into_iter()
-            .filter(|(is_wrong, _)| *is_wrong)
-            .map(|(_, text)| text.to_owned())
-            .collect()
+        let wrong = checks.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        wrong.map(|(_, text)| text).collect()
     }
 
     fn in_ring(&self) -> u64 {
-        self.limited
-            .queue
-            .device()
-            .in_ring()
-            .map_or(0, |InRing { packets, .. }| packets.into())
+        let in_ring = self.limited.queue.device().in_ring();
+        in_ring.map_or(0, |it| it.packets.into())
     }
 
-    pub fn row(&self, arrivals: &Arrivals) -> Map<String, Value> {
-        let age_ns = self.first_stall.map_or(0, |(age_ns, _)| age_ns);
-        row(json!({
+    pub fn row(&self, arrivals: &Arrivals) -> Value {
+        json!({
             "packets": self.limited.enqueued,
             "sent": self.sent,
             "dropped": self.dropped(),
             "uncertain": self.uncertain + self.in_ring(),
             "arrived": arrivals.numbers.len(),
             "stalls": self.stalls,
-            "first_stall_ms": age_ns / 1_000_000,
-            "reopened": self.reopened,
-        }))
+        })
     }
 }
