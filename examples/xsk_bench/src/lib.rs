@@ -27,6 +27,11 @@ use world::World;
 use xsk::Result;
 pub use xsk::{Shape, Xsk};
 
+/// The ring of a measurement. A plain loop has up to this many packets in both rings.
+const SHAPE: Shape = Shape {
+    slots: 512,
+    frames: 1024,
+};
 /// Exit code of a program that lacks a privilege.
 const UNAVAILABLE: u8 = 77;
 
@@ -53,13 +58,13 @@ pub fn run<X: Xsk>() -> ExitCode {
 fn measure<X: Xsk>(options: &Options) -> Result<Value> {
     let world = World::new(options.device_rate())?;
     world.enter()?;
-    let (shape, limit) = (options.shape(), &options.limit);
+    let limit = &options.limit;
     let mut row = match (options.fault, options.is_plain()) {
         (Some(fault), true) => fault::plain::<X>(fault, &world)?,
         (Some(fault), false) => fault::limited::<X>(fault, &world, limit)?,
-        (None, true) => bench::run(&mut Plain::<X>::open(shape)?, &world, options)?,
+        (None, true) => bench::run(&mut Plain::<X>::open(SHAPE)?, &world, options)?,
         (None, false) => {
-            let mut limited = Limited::<X>::open(shape, limit, QueueConfig::default())?;
+            let mut limited = Limited::<X>::open(SHAPE, limit, QueueConfig::default())?;
             bench::run(&mut limited, &world, options)?
         }
     };

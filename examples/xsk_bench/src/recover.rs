@@ -8,14 +8,11 @@ use taut_path::{Completed, Completions, QueueConfig, Stop};
 use crate::limited::Limited;
 use crate::packet::BYTES;
 use crate::receiver::Arrivals;
-use crate::world::{NEAR, World};
+use crate::world::{self, NEAR, World};
 use crate::xsk::{Result, Shape, Xsk};
 
 /// Age of the oldest packet that counts as a stall, in ns.
 const STALL_THRESHOLD_NS: u64 = 500_000_000;
-/// Interval between two attempts to open a socket, in ns.
-const RETRY_NS: u64 = 50_000_000;
-
 /// A stall is given up, and the queue flushed, after this many in succession.
 const MAX_STALLS: u64 = 8;
 /// The kernel can report a lost carrier a second after it began to drop packets.
@@ -32,10 +29,9 @@ pub struct Recovering<X: Xsk> {
     /// Packets completed in the current and in the previous [`CARRIER_DELAY_NS`], and its end.
     recent: [u64; 2],
     recent_until_ns: u64,
-    /// The bytes of all frames of closed rings, and when to open the next ones.
-    closed: Option<(Vec<u8>, u64)>,
+    /// The bytes of all frames of closed rings.
+    closed: Option<Vec<u8>>,
     pub stalls: u64,
-    stalled_ns: u64,
     /// Stalls since the last completion.
     stalls_in_succession: u64,
 }
@@ -56,7 +52,6 @@ impl<X: Xsk> Recovering<X> {
             recent_until_ns: 0,
             closed: None,
             stalls: 0,
-            stalled_ns: 0,
             stalls_in_succession: 0,
         })
     }
@@ -64,7 +59,7 @@ impl<X: Xsk> Recovering<X> {
     /// Enqueues packets up to `packets` in total, sends and completes.
     pub fn step(&mut self, packets: u64) -> Result<()> {
         let now_ns = monotonic_ns();
-        self.open_again(now_ns);
+        self.open_again();
         while self.limited.enqueued < packets && self.limited.enqueue(0, now_ns) {}
         let Limited { queue, frames, .. } = &mut self.limited;
         if let Stop::Failed(error) = queue.run(now_ns, frames) {
@@ -80,21 +75,18 @@ impl<X: Xsk> Recovering<X> {
         if completed.counts.packets > 0 {
             self.stalls_in_succession = 0;
         }
-        // Each batch reports a stall again while it lasts.
-        let is_new = now_ns.saturating_sub(self.stalled_ns) >= STALL_THRESHOLD_NS;
-        if completed.stalled.is_some() && is_new {
-            self.stalled_ns = now_ns;
+        let is_stalled = completed.stalled.is_some();
+        if is_stalled {
             self.stalls += 1;
             self.stalls_in_succession += 1;
         }
-        if completed.stalled.is_some() || status.was_down {
+        if is_stalled || status.was_down {
             self.limited.queue.reset(now_ns);
         }
         let is_released = self.limited.queue.device_mut().held() == 0;
-        if status.state == LinkState::Removed
-            || (completed.stalled.is_some() && (is_released || self.has_given_up()))
-        {
-            self.close(now_ns);
+        let is_lost = is_stalled && (is_released || self.has_given_up());
+        if is_lost || status.state == LinkState::Removed {
+            self.close();
         }
         if self.has_given_up() {
             let Limited { queue, frames, .. } = &mut self.limited;
@@ -126,7 +118,7 @@ impl<X: Xsk> Recovering<X> {
     }
 
     /// Closes the socket. Packets that wait keep their bytes.
-    fn close(&mut self, now_ns: u64) {
+    fn close(&mut self) {
         let Some(mut rings) = self.limited.queue.device_mut().close() else {
             return;
         };
@@ -134,26 +126,22 @@ impl<X: Xsk> Recovering<X> {
         for frame in 0..self.shape.frames {
             rings.with_bytes(frame, BYTES, |frame| bytes.extend_from_slice(frame));
         }
-        self.closed = Some((bytes, now_ns));
+        self.closed = Some(bytes);
     }
 
-    fn open_again(&mut self, now_ns: u64) {
-        let Some((bytes, due_ns)) = &mut self.closed else {
-            return;
-        };
-        let has_given_up = self.stalls_in_succession >= MAX_STALLS;
-        if has_given_up || now_ns < *due_ns || self.monitor.state() != LinkState::Running {
+    fn open_again(&mut self) {
+        let is_running = self.monitor.state() == LinkState::Running;
+        if self.closed.is_none() || self.has_given_up() || !is_running {
             return;
         }
-        *due_ns = now_ns + RETRY_NS;
-        let Ok(mut rings) = X::open(NEAR, self.shape) else {
+        let Ok(mut rings) = world::open::<X>(self.shape) else {
             return;
         };
+        let bytes = self.closed.take().unwrap_or_default();
         for (frame, bytes) in (0..).zip(bytes.chunks(BYTES as usize)) {
             rings.with_bytes(frame, BYTES, |frame| frame.copy_from_slice(bytes));
         }
         self.limited.queue.device_mut().open(rings);
-        self.closed = None;
     }
 
     pub fn enqueued(&self) -> u64 {
