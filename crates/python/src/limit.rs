@@ -148,7 +148,7 @@ impl Limit {
 
     fn __repr__(&self) -> String {
         let (spec, limit) = (self.spec(), self.limit());
-        let (in_flight, unit) = (self.get().in_flight(), self.unit());
+        let (in_flight, unit) = (self.in_flight(), self.unit());
         format!("<taut.Limit {spec:?} limit={limit} in_flight={in_flight} {unit}>")
     }
 }

@@ -122,6 +122,12 @@ class Limits(unittest.TestCase):
         limit.completed(100, 1)
         self.assertEqual(limit.limit, 3000)
 
+    def test_a_limit_is_shown_with_its_state(self):
+        limit = taut.Limit("40k")
+        limit.queued(1500, 0)
+        shown = "<taut.Limit '40k' limit=40960 in_flight=1500 bytes>"
+        self.assertEqual(repr(limit).replace('"', "'"), shown)
+
     def test_every_method_has_help(self):
         for name, method in vars(taut.Limit).items():
             if not name.startswith("_") and callable(method):
