@@ -312,9 +312,6 @@ typedef struct taut_limit_batch {
 // A custom limit, as functions. Each receives the state of its limit. They must not call the limit
 // that they belong to, and must return: no exception and no `longjmp` can leave them.
 typedef struct taut_limit_functions {
-  // The state for `taut_limit_init_functions`, which must stay valid as long as the limit is
-  // used; null for `taut_limit_register`.
-  void *context;
   // Starts a new limit. Can be null.
   void (*begin)(void *state,
                 uint64_t now_ns);
@@ -740,13 +737,6 @@ taut_status taut_limit_config(struct taut_limit *limit,
 taut_status taut_limit_set_config(struct taut_limit *limit,
                                   const struct taut_config *config);
 
-// Creates a custom limit in `memory`, which is then the `taut_limit`. `TAUT_LIMIT_BYTES_MAX`
-// bytes are enough. It allocates nothing.
-taut_status taut_limit_init_functions(void *memory,
-                                      size_t bytes,
-                                      const struct taut_limit_functions *functions,
-                                      uint64_t now_ns);
-
 // Registers a custom limit under `name`. Every function of this header then accepts the name as it
 // accepts built-in ones: also as "name:2ms", and as "name:packets" unless the limit counts
 // packets. `help` describes it in one line. Both texts and `functions` are copied.
@@ -761,8 +751,8 @@ taut_status taut_limit_init_functions(void *memory,
 //
 // Any thread can call it, also while others create limits. A registered limit stays until the
 // process ends. Returns `TAUT_STATUS_NULL` if an argument or `completed` is null,
-// `TAUT_STATUS_BAD_FIELD` if `context` is not, `TAUT_STATUS_STATE_TOO_LARGE`,
-// `TAUT_STATUS_BAD_NAME` or `TAUT_STATUS_NAME_TAKEN`; then nothing was registered.
+// `TAUT_STATUS_STATE_TOO_LARGE`, `TAUT_STATUS_BAD_NAME` or `TAUT_STATUS_NAME_TAKEN`; then nothing
+// was registered.
 taut_status taut_limit_register(const char *name,
                                 const char *help,
                                 const struct taut_limit_functions *functions,

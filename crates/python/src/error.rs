@@ -31,7 +31,3 @@ pub fn of_scenario(error: NativeError) -> PyErr {
         error => ScenarioError::new_err(error.to_string()),
     }
 }
-
-pub fn of_ledger(error: taut_dql::Error) -> PyErr {
-    LedgerError::new_err(error.to_string())
-}

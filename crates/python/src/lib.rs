@@ -2,9 +2,7 @@
 
 mod background;
 mod document;
-mod dql;
 mod error;
-mod exclusive;
 mod limit;
 mod number;
 mod own_limit;
@@ -23,8 +21,6 @@ mod _taut {
 
     #[pymodule_export]
     use super::document::Document;
-    #[pymodule_export]
-    use super::dql::Dql;
     #[pymodule_export]
     use super::error::{Fault, LedgerError, ScenarioError};
     #[pymodule_export]

@@ -1,26 +1,33 @@
 //! A limit from its text, with a ledger.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use pyo3::prelude::*;
 use taut_dql::MAX_LIMIT;
 use taut_path::limit::{Limit as _, ParseLimitError, StandaloneLimit, Unit};
 use taut_path::{AnyLimit, Registry};
 
-use crate::error::{ScenarioError, of_ledger};
-use crate::exclusive::Exclusive;
+use crate::error::{LedgerError, ScenarioError};
 use crate::number::{Units, Whole};
 use crate::own_limit::raising;
 
 /// A limit from its text, with a ledger. Not thread-safe: use one thread or a lock.
 #[pyclass(module = "taut")]
-pub struct Limit(Exclusive<StandaloneLimit<AnyLimit>>);
+pub struct Limit(Mutex<StandaloneLimit<AnyLimit>>);
 
 impl Limit {
+    fn get(&self) -> MutexGuard<'_, StandaloneLimit<AnyLimit>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs `work`, which can call rules of Python.
     fn try_with<T>(
         &mut self,
         work: impl FnOnce(&mut StandaloneLimit<AnyLimit>) -> Result<T, taut_dql::Error>,
     ) -> PyResult<T> {
-        raising(None, || work(self.0.get_mut()).map_err(of_ledger))
+        raising(None, || {
+            work(&mut self.get()).map_err(|error| LedgerError::new_err(error.to_string()))
+        })
     }
 }
 
@@ -33,7 +40,7 @@ impl Limit {
             ScenarioError::new_err(format!("limit {spec:?}: {error}"))
         })?;
         let limit = raising(None, || Ok(StandaloneLimit::new(rule, now_ns.0)))?;
-        Ok(Self(Exclusive::new(limit)))
+        Ok(Self(Mutex::new(limit)))
     }
 
     /// Counts one submitted object. Call it before the device can see the object.
@@ -48,7 +55,7 @@ impl Limit {
 
     /// Reports that the sender is blocked by the limit. Most rules need it to adapt.
     fn blocked(&mut self) {
-        self.0.get_mut().blocked();
+        self.get().blocked();
     }
 
     /// Counts a completion batch, once per reap; `more_pending`: more completions are pending.
@@ -73,44 +80,44 @@ impl Limit {
     /// Units left below the limit. One more object can be queued while it is at least 0.
     #[getter]
     fn room(&self) -> i64 {
-        self.0.get().room()
+        self.get().room()
     }
 
     /// `True` if one more object can be queued.
     #[getter]
     fn has_room(&self) -> bool {
-        self.0.get().has_room()
+        self.get().has_room()
     }
 
     /// Units queued and not yet completed.
     #[getter]
     fn in_flight(&self) -> u32 {
-        self.0.get().in_flight()
+        self.get().in_flight()
     }
 
     /// The limit in units, as configured: "7p" is 7 and admits 7 packets. 0 is a limit that admits
     /// one object at a time; see `unlimited`.
     #[getter]
     fn limit(&self) -> u32 {
-        self.0.get().rule().config().limit
+        self.get().rule().config().limit
     }
 
     /// `True` if no limit applies, as with "off". `limit` is then 1,879,048,192.
     #[getter]
     fn unlimited(&self) -> bool {
-        self.0.get().rule().config().limit >= MAX_LIMIT
+        self.get().rule().config().limit >= MAX_LIMIT
     }
 
     /// Rate of the device in units per second, if the rule needs it; 0 while it is unknown.
     #[getter]
     fn rate_per_s(&self) -> u64 {
-        self.0.get().rate_per_s()
+        self.get().rate_per_s()
     }
 
     /// "bytes" or "packets".
     #[getter]
     fn unit(&self) -> &'static str {
-        match self.0.get().rule().unit() {
+        match self.get().rule().unit() {
             Unit::Bytes => "bytes",
             Unit::Packets => "packets",
         }
@@ -119,7 +126,7 @@ impl Limit {
     /// The text from which it can be created.
     #[getter]
     fn spec(&self) -> String {
-        self.0.get().rule().to_string()
+        self.get().rule().to_string()
     }
 
     /// Changes the given settings.
@@ -131,7 +138,7 @@ impl Limit {
         max_limit: Option<Units>,
         hold_time_ns: Option<Whole>,
     ) -> PyResult<()> {
-        let mut config = self.0.get_mut().rule().config();
+        let mut config = self.get().rule().config();
         config.limit = limit.map_or(config.limit, |it| it.0);
         config.min_limit = min_limit.map_or(config.min_limit, |it| it.0);
         config.max_limit = max_limit.map_or(config.max_limit, |it| it.0);
@@ -141,7 +148,7 @@ impl Limit {
 
     fn __repr__(&self) -> String {
         let (spec, limit) = (self.spec(), self.limit());
-        let (in_flight, unit) = (self.0.get().in_flight(), self.unit());
+        let (in_flight, unit) = (self.in_flight(), self.unit());
         format!("<taut.Limit {spec:?} limit={limit} in_flight={in_flight} {unit}>")
     }
 }

@@ -7,7 +7,7 @@ use smoltcp::phy::Device;
 use smoltcp::time::Instant;
 use taut_path::qdisc::{CodelConfig, FqCodel, FqCodelConfig};
 use taut_path::queue::QueueConfigError;
-use taut_path::{AnyLimit, AnyQdisc, Probe, Queue};
+use taut_path::{AnyLimit, AnyQdisc, Queue};
 
 use crate::frames::Frames;
 use crate::limited::{Limited, SentCounter};
@@ -33,12 +33,11 @@ const FLOWS: u32 = 64;
 
 /// Builder of a [`Limited`]; created by [`Limited::builder`].
 #[must_use = "nothing happens before `build`"]
-pub struct Builder<D, P = ()> {
+pub struct Builder<D> {
     device: D,
     sent_counter: Option<SentCounter<D>>,
     qdisc: Option<AnyQdisc>,
     limit: Option<AnyLimit>,
-    probe: P,
     slots: Option<u32>,
     backlog_packets: u32,
     largest_backlog_packets: Option<u32>,
@@ -53,7 +52,6 @@ impl<D: Device> Builder<D> {
             sent_counter: None,
             qdisc: None,
             limit: None,
-            probe: (),
             slots: None,
             backlog_packets: BACKLOG_PACKETS,
             largest_backlog_packets: None,
@@ -61,9 +59,7 @@ impl<D: Device> Builder<D> {
             waker: Waker::noop().clone(),
         }
     }
-}
 
-impl<D: Device, P: Probe> Builder<D, P> {
     /// Sets the function that reads the device's count of sent frames, wrapping at 2^32. It is
     /// called in each call of the [`Limited`].
     ///
@@ -133,22 +129,6 @@ impl<D: Device, P: Probe> Builder<D, P> {
         self
     }
 
-    /// Sets the probe, which receives the events of the queue.
-    pub fn probe<R: Probe>(self, probe: R) -> Builder<D, R> {
-        Builder {
-            device: self.device,
-            sent_counter: self.sent_counter,
-            qdisc: self.qdisc,
-            limit: self.limit,
-            probe,
-            slots: self.slots,
-            backlog_packets: self.backlog_packets,
-            largest_backlog_packets: self.largest_backlog_packets,
-            response_frames: self.response_frames,
-            waker: self.waker,
-        }
-    }
-
     /// Builds the device for a stack whose clock starts at `timestamp`.
     ///
     /// A frame allocates `max_transmission_unit` bytes when it is first used, and keeps them. At
@@ -157,7 +137,7 @@ impl<D: Device, P: Probe> Builder<D, P> {
     /// # Errors
     /// Returns an error if slots (or the `max_burst_size` used instead) or a backlog is 0, if a
     /// setting is more than 65,536, or if the largest backlog is smaller than the other.
-    pub fn build(mut self, timestamp: Instant) -> Result<Limited<D, P>, QueueConfigError> {
+    pub fn build(mut self, timestamp: Instant) -> Result<Limited<D>, QueueConfigError> {
         let capabilities = self.device.capabilities();
         let slots = match (self.slots, capabilities.max_burst_size) {
             (Some(slots), _) => bounded("slots", slots as usize, 1)?,
@@ -178,7 +158,6 @@ impl<D: Device, P: Probe> Builder<D, P> {
         let queue = Queue::builder_for(Ring::new(slots, sent_count.is_some()))
             .qdisc(self.qdisc.unwrap_or_else(|| default_qdisc(frames)))
             .limit(limit)
-            .probe(self.probe)
             .build(now_ns)?;
         Ok(Limited {
             device: self.device,

@@ -6,9 +6,9 @@ use core::task::Waker;
 
 use smoltcp::phy::{Device, DeviceCapabilities, PacketMeta, TxToken};
 use smoltcp::time::{Duration, Instant};
+use taut_path::Frame;
 use taut_path::qdisc::Backlog;
 use taut_path::queue::{SenderCounters, Snapshot};
-use taut_path::{Frame, Probe};
 
 use crate::path::{Path, ns_of};
 
@@ -17,9 +17,9 @@ pub(crate) type SentCounter<D> = Box<dyn FnMut(&mut D) -> u32 + Send>;
 
 /// A device with a discipline and a limit in front. The discipline queues the packets of the stack,
 /// and the device holds only what keeps it busy.
-pub struct Limited<D: Device, P: Probe = ()> {
+pub struct Limited<D: Device> {
     pub(crate) device: D,
-    pub(crate) path: Path<P>,
+    pub(crate) path: Path,
     pub(crate) sent_counter: Option<SentCounter<D>>,
     pub(crate) waker: Waker,
 }
@@ -37,7 +37,7 @@ pub struct Stats {
     pub stalls: u64,
 }
 
-impl<D: Device, P: Probe> Limited<D, P> {
+impl<D: Device> Limited<D> {
     /// Reaps completions and sends further frames. Call it when the device has sent something, such
     /// as from its interrupt task. Returns `true` if a blocked stack has room again and a poll is
     /// useful. A poll of the stack does the same work.
@@ -115,11 +115,6 @@ impl<D: Device, P: Probe> Limited<D, P> {
         &mut self.device
     }
 
-    /// Returns the probe.
-    pub fn probe(&self) -> &P {
-        self.path.queue.probe()
-    }
-
     fn poll(&mut self, timestamp: Instant) {
         let sent_count = self.sent_count();
         self.path.poll(&mut self.device, sent_count, timestamp);
@@ -131,18 +126,18 @@ impl<D: Device, P: Probe> Limited<D, P> {
     }
 }
 
-impl<D: Device, P: Probe> Device for Limited<D, P> {
+impl<D: Device> Device for Limited<D> {
     type RxToken<'a>
         = D::RxToken<'a>
     where
         Self: 'a;
     type TxToken<'a>
-        = Token<'a, D, P>
+        = Token<'a, D>
     where
         Self: 'a;
 
     /// Never blocked by the limit: the response goes to the discipline.
-    fn receive(&mut self, timestamp: Instant) -> Option<(D::RxToken<'_>, Token<'_, D, P>)> {
+    fn receive(&mut self, timestamp: Instant) -> Option<(D::RxToken<'_>, Token<'_, D>)> {
         self.poll(timestamp);
         let (received, _) = self.device.receive(timestamp)?;
         let frame = self.path.frames.take();
@@ -160,7 +155,7 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
         ))
     }
 
-    fn transmit(&mut self, timestamp: Instant) -> Option<Token<'_, D, P>> {
+    fn transmit(&mut self, timestamp: Instant) -> Option<Token<'_, D>> {
         self.poll(timestamp);
         let Self { device, path, .. } = self;
         let frame = if path.has_room() {
@@ -189,14 +184,14 @@ impl<D: Device, P: Probe> Device for Limited<D, P> {
 }
 
 /// Room for one frame, which is released if it is not used.
-pub struct Token<'a, D: Device, P: Probe> {
+pub struct Token<'a, D: Device> {
     frame: Option<Frame>,
     meta: PacketMeta,
-    path: &'a mut Path<P>,
+    path: &'a mut Path,
     device: Option<(&'a mut D, Instant)>,
 }
 
-impl<D: Device, P: Probe> TxToken for Token<'_, D, P> {
+impl<D: Device> TxToken for Token<'_, D> {
     fn consume<R, F>(mut self, length: usize, write: F) -> R
     where
         F: FnOnce(&mut [u8]) -> R,
@@ -223,7 +218,7 @@ impl<D: Device, P: Probe> TxToken for Token<'_, D, P> {
     }
 }
 
-impl<D: Device, P: Probe> Drop for Token<'_, D, P> {
+impl<D: Device> Drop for Token<'_, D> {
     fn drop(&mut self) {
         if let Some(frame) = self.frame.take() {
             self.path.frames.release(frame);

@@ -3,15 +3,15 @@
 use smoltcp::phy::{Device, Medium, TxToken};
 use smoltcp::time::Instant;
 use taut_path::classify::{self, FrameClass};
-use taut_path::{AnyLimit, AnyQdisc, Ecn, Frame, Packet, Probe, Queue, Stop};
+use taut_path::{Ecn, Frame, Packet, Queue, Stop};
 
 use crate::frames::Frames;
 use crate::ring::Ring;
 use crate::round::Round;
 
 /// Everything except the device.
-pub(crate) struct Path<P> {
-    pub(crate) queue: Queue<Ring, AnyLimit, AnyQdisc, P>,
+pub(crate) struct Path {
+    pub(crate) queue: Queue<Ring>,
     pub(crate) frames: Frames,
     pub(crate) medium: Medium,
     /// Decides if the stack gets a token.
@@ -27,7 +27,7 @@ pub(crate) struct Path<P> {
     pub(crate) dropped_responses: u64,
 }
 
-impl<P: Probe> Path<P> {
+impl Path {
     /// Time of the queue: monotonic and not negative.
     pub(crate) fn at(&mut self, timestamp: Instant) -> u64 {
         self.now_ns = self.now_ns.max(ns_of(timestamp));

@@ -15,41 +15,7 @@ use tokio::net::UdpSocket;
 
 const MAX_DATAGRAM_BYTES: usize = 65_536;
 
-pub(crate) struct Rx(RxQueue);
-
-impl Rx {
-    pub(crate) fn new(receiver: UdpSocket, socket: Socket, local: SocketAddress) -> Self {
-        Self(RxQueue {
-            receiver,
-            socket,
-            local,
-            buffer: vec![0; MAX_DATAGRAM_BYTES],
-            received: None,
-        })
-    }
-}
-
-impl rx::Rx for Rx {
-    type PathHandle = Tuple;
-    type Queue = RxQueue;
-    type Error = io::Error;
-
-    fn poll_ready(&mut self, context: &mut Context) -> Poll<io::Result<()>> {
-        let queue = &mut self.0;
-        let mut buffer = ReadBuf::new(&mut queue.buffer);
-        let receive = || queue.receiver.poll_recv_from(context, &mut buffer);
-        let received = queue.socket.poll_receive(receive);
-        received.map_ok(|from| queue.received = Some((from, buffer.filled().len())))
-    }
-
-    fn queue<F: FnOnce(&mut RxQueue)>(&mut self, receive: F) {
-        receive(&mut self.0);
-    }
-
-    fn handle_error<E: EndpointPublisher>(self, _: io::Error, _: &mut E) {}
-}
-
-pub(crate) struct RxQueue {
+pub(crate) struct Rx {
     receiver: UdpSocket,
     /// Closed with the event loop.
     socket: Socket,
@@ -59,7 +25,38 @@ pub(crate) struct RxQueue {
     received: Option<(SocketAddr, usize)>,
 }
 
-impl rx::Queue for RxQueue {
+impl Rx {
+    pub(crate) fn new(receiver: UdpSocket, socket: Socket, local: SocketAddress) -> Self {
+        Self {
+            receiver,
+            socket,
+            local,
+            buffer: vec![0; MAX_DATAGRAM_BYTES],
+            received: None,
+        }
+    }
+}
+
+impl rx::Rx for Rx {
+    type PathHandle = Tuple;
+    type Queue = Self;
+    type Error = io::Error;
+
+    fn poll_ready(&mut self, context: &mut Context) -> Poll<io::Result<()>> {
+        let mut buffer = ReadBuf::new(&mut self.buffer);
+        let receive = || self.receiver.poll_recv_from(context, &mut buffer);
+        let received = self.socket.poll_receive(receive);
+        received.map_ok(|from| self.received = Some((from, buffer.filled().len())))
+    }
+
+    fn queue<F: FnOnce(&mut Self)>(&mut self, receive: F) {
+        receive(self);
+    }
+
+    fn handle_error<E: EndpointPublisher>(self, _: io::Error, _: &mut E) {}
+}
+
+impl rx::Queue for Rx {
     type Handle = Tuple;
 
     fn for_each<F: FnMut(Header<Tuple>, &mut [u8])>(&mut self, mut on_packet: F) {

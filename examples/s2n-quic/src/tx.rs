@@ -15,37 +15,31 @@ const MAX_DATAGRAM_BYTES: usize = 1_500;
 /// The maximum payload of a send that the kernel segments.
 const MAX_SEND_BYTES: usize = 65_000;
 
-pub(crate) struct Tx(TxQueue);
-
-impl Tx {
-    pub(crate) fn new(sender: Sender) -> Self {
-        Self(TxQueue {
-            sender,
-            has_room: false,
-            assembled: None,
-            payload: Vec::new(),
-        })
-    }
+pub(crate) struct Tx {
+    sender: Sender,
+    has_room: bool,
+    assembled: Option<Assembled>,
+    payload: Vec<u8>,
 }
 
 impl tx::Tx for Tx {
     type PathHandle = Tuple;
-    type Queue = TxQueue;
+    type Queue = Self;
     type Error = io::Error;
 
     /// Ready when there is room again. While there is room, nothing changes.
     fn poll_ready(&mut self, context: &mut Context) -> Poll<io::Result<()>> {
-        if self.0.has_room {
+        if self.has_room {
             return Poll::Pending;
         }
-        let room = self.0.sender.poll_room(context);
-        self.0.has_room = matches!(room, Poll::Ready(Ok(())));
+        let room = self.sender.poll_room(context);
+        self.has_room = matches!(room, Poll::Ready(Ok(())));
         room
     }
 
-    fn queue<F: FnOnce(&mut TxQueue)>(&mut self, transmit: F) {
-        transmit(&mut self.0);
-        self.0.send_assembled();
+    fn queue<F: FnOnce(&mut Self)>(&mut self, transmit: F) {
+        transmit(self);
+        self.send_assembled();
     }
 
     fn handle_error<E: EndpointPublisher>(self, _: io::Error, _: &mut E) {}
@@ -61,14 +55,16 @@ struct Assembled {
     datagrams: usize,
 }
 
-pub(crate) struct TxQueue {
-    sender: Sender,
-    has_room: bool,
-    assembled: Option<Assembled>,
-    payload: Vec<u8>,
-}
+impl Tx {
+    pub(crate) fn new(sender: Sender) -> Self {
+        Self {
+            sender,
+            has_room: false,
+            assembled: None,
+            payload: Vec::new(),
+        }
+    }
 
-impl TxQueue {
     fn send_assembled(&mut self) {
         let Some(assembled) = self.assembled.take() else {
             return;
@@ -110,7 +106,7 @@ impl TxQueue {
     }
 }
 
-impl tx::Queue for TxQueue {
+impl tx::Queue for Tx {
     type Handle = Tuple;
 
     const SUPPORTS_ECN: bool = true;

@@ -1,4 +1,4 @@
-//! Sends UDP frames with xdpilone, with and without a byte limit. See README.md.
+//! Sends frames with xdpilone, with and without a byte limit. See README.md.
 
 mod rings;
 #[allow(unsafe_code, reason = "memory that the kernel reads")]

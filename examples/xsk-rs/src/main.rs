@@ -1,4 +1,4 @@
-//! Sends UDP frames with xsk-rs, with and without a byte limit. See README.md.
+//! Sends frames with xsk-rs, with and without a byte limit. See README.md.
 
 mod rings;
 #[allow(unsafe_code, reason = "the functions of xsk-rs for frames are unsafe")]

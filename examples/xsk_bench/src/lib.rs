@@ -1,7 +1,8 @@
-//! Sends UDP frames through an AF_XDP library: with a plain loop, as in the library's own examples,
+//! Sends frames through an AF_XDP library: with a plain loop, as in the library's own examples,
 //! or through a taut queue with a byte limit. It also injects faults and checks that each packet is
 //! accounted for.
 
+mod bench;
 mod fault;
 mod limited;
 mod options;
@@ -9,20 +10,28 @@ mod packet;
 mod plain;
 mod receiver;
 mod recover;
-mod report;
 mod world;
 mod xsk;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use serde_json::Value;
 use taut_linux::ensure_privilege;
+use taut_path::QueueConfig;
 
+use limited::Limited;
 use options::Options;
+use plain::Plain;
 use world::World;
 use xsk::Result;
 pub use xsk::{Shape, Xsk};
 
+/// The ring of a measurement. A plain loop has up to this many packets in both rings.
+const SHAPE: Shape = Shape {
+    slots: 512,
+    frames: 1024,
+};
 /// Exit code of a program that lacks a privilege.
 const UNAVAILABLE: u8 = 77;
 
@@ -35,8 +44,10 @@ pub fn run<X: Xsk>() -> ExitCode {
         return ExitCode::from(UNAVAILABLE);
     }
     match measure::<X>(&options) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(row) => {
+            print(&row, options.json);
+            ExitCode::from(u8::from(row["accounted"] == false))
+        }
         Err(error) => {
             eprintln!("{}: {error}", X::NAME);
             ExitCode::FAILURE
@@ -44,24 +55,31 @@ pub fn run<X: Xsk>() -> ExitCode {
     }
 }
 
-fn measure<X: Xsk>(options: &Options) -> Result<bool> {
+fn measure<X: Xsk>(options: &Options) -> Result<Value> {
     let world = World::new(options.device_rate())?;
     world.enter()?;
-    let (mut row, is_good) = match (&options.fault, options.is_plain()) {
-        (Some(fault), true) => fault::plain::<X>(*fault, &world, options)?,
-        (Some(fault), false) => fault::limited::<X>(*fault, &world, options)?,
-        (None, true) => (plain::run::<X>(&world, options)?, true),
-        (None, false) => (limited::run::<X>(&world, options)?, true),
-    };
-    row.insert("library".to_owned(), X::NAME.into());
-    row.insert("limit".to_owned(), options.limit.clone().into());
-    row.insert("load".to_owned(), world::load().into());
-    if options.json {
-        println!("{}", serde_json::Value::Object(row));
-    } else {
-        for (key, value) in row {
-            println!("{key:<22} {value}");
+    let limit = &options.limit;
+    let mut row = match (options.fault, options.is_plain()) {
+        (Some(fault), true) => fault::plain::<X>(fault, &world)?,
+        (Some(fault), false) => fault::limited::<X>(fault, &world, limit)?,
+        (None, true) => bench::run(&mut Plain::<X>::open(SHAPE)?, &world, options)?,
+        (None, false) => {
+            let mut limited = Limited::<X>::open(SHAPE, limit, QueueConfig::default())?;
+            bench::run(&mut limited, &world, options)?
         }
+    };
+    row["library"] = X::NAME.into();
+    row["limit"] = limit.as_str().into();
+    row["load"] = world::load().into();
+    Ok(row)
+}
+
+fn print(row: &Value, is_json: bool) {
+    if is_json {
+        println!("{row}");
+        return;
     }
-    Ok(is_good)
+    for (key, value) in row.as_object().into_iter().flatten() {
+        println!("{key:<22} {value}");
+    }
 }

@@ -4,12 +4,10 @@ use clap::{Parser, ValueEnum};
 use taut_path::AnyLimit;
 use taut_path::units::parse_rate_bits_per_s;
 
-use crate::xsk::Shape;
-
 /// Rate of the device of a fault, in bits a second.
 const FAULT_RATE: u64 = 20_000_000;
 
-/// Send UDP frames over a veth pair in network namespaces of its own.
+/// Send frames over a veth pair in network namespaces of its own.
 #[derive(Debug, Parser)]
 pub struct Options {
     /// A loop without a queue, as in the library's own examples (plain), or a limit: dql, taut, ...
@@ -25,9 +23,6 @@ pub struct Options {
     /// Duration with --rate, in seconds.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub seconds: u64,
-    /// Slots of the ring, a power of two.
-    #[arg(long, default_value_t = 512, value_parser = slots)]
-    pub slots: u32,
     /// Inject a fault and check that each packet is accounted for.
     #[arg(long, conflicts_with = "rate")]
     pub fault: Option<Fault>,
@@ -56,14 +51,6 @@ impl Options {
         self.limit == "plain"
     }
 
-    pub fn shape(&self) -> Shape {
-        Shape {
-            slots: self.slots,
-            // A plain loop has up to this many packets in both rings.
-            frames: 2 * self.slots,
-        }
-    }
-
     /// Returns the rate of the device; `None` for a plain veth pair.
     pub fn device_rate(&self) -> Option<u64> {
         match self.fault {
@@ -80,11 +67,4 @@ fn limit(text: &str) -> Result<String, String> {
             .map_err(|error| format!("{error}, or plain"))?;
     }
     Ok(text.to_owned())
-}
-
-fn slots(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(slots) if slots.is_power_of_two() && (64..=8192).contains(&slots) => Ok(slots),
-        _ => Err("allowed: a power of two from 64 to 8192".to_owned()),
-    }
 }

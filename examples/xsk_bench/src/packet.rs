@@ -1,19 +1,17 @@
-//! The UDP frames.
+//! The frames: an Ethernet header and a stamp, of a protocol for local experiments.
 
 use taut_linux::link::MacAddress;
 
 /// Length of each frame.
 pub const BYTES: u32 = 1514;
-/// Interval of urgent packets, in ns.
-pub const URGENT_INTERVAL_NS: u64 = 20_000_000;
-/// After the headers of Ethernet, IPv4 and UDP: a magic number, the packet's number, and the time
-/// at which an urgent packet was created, in ns (0 for a bulk packet).
-const AT: usize = 14 + 20 + 8;
-const MAGIC: u64 = 0x7461_7574_5f78_736b;
-/// Bytes of a frame from its start to the end of the time.
-const STAMPED: usize = AT + 24;
+/// `ETH_P_802_EX1`. A bridge never passes it through the IP stack, where a packet would complete
+/// before the shaper sends it (br_netfilter).
+const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
+/// Position of the stamp, after the header.
+const AT: usize = 14;
 
-/// The stamp of a received packet.
+/// The number of a packet, and the time at which an urgent packet was created, in ns (0 for a bulk
+/// packet).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     pub number: u64,
@@ -22,55 +20,26 @@ pub struct Stamp {
 
 /// Returns a frame from the device with address 1 to that with address 2.
 pub fn template() -> Vec<u8> {
-    let mut frame = vec![0; BYTES as usize];
-    frame[..6].copy_from_slice(&MacAddress::local(2).0);
-    frame[6..12].copy_from_slice(&MacAddress::local(1).0);
-    frame[12..14].copy_from_slice(&0x0800_u16.to_be_bytes());
-    let ip_bytes = BYTES as u16 - 14;
-    frame[14] = 0x45;
-    frame[16..18].copy_from_slice(&ip_bytes.to_be_bytes());
-    (frame[22], frame[23]) = (64, 17);
-    frame[26..30].copy_from_slice(&[10, 0, 0, 1]);
-    frame[30..34].copy_from_slice(&[10, 0, 0, 2]);
-    let words = frame[14..34].chunks(2);
-    let sum: u32 = words
-        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
-        .sum();
-    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    frame[24..26].copy_from_slice(&sum.to_be_bytes());
-    frame[34..36].copy_from_slice(&4000_u16.to_be_bytes());
-    // The discard port. A UDP checksum of 0 means that there is none.
-    frame[36..38].copy_from_slice(&9_u16.to_be_bytes());
-    frame[38..40].copy_from_slice(&(ip_bytes - 20).to_be_bytes());
-    write(
-        &mut frame,
-        Stamp {
-            number: u64::MAX,
-            urgent_ns: 0,
-        },
-    );
+    let (to, from) = (MacAddress::local(2), MacAddress::local(1));
+    let mut frame = [&to.0[..], &from.0, &ETHER_TYPE].concat();
+    frame.resize(BYTES as usize, 0);
     frame
 }
 
 /// Writes the stamp into a frame.
 pub fn write(frame: &mut [u8], stamp: Stamp) {
-    for (index, word) in [MAGIC, stamp.number, stamp.urgent_ns]
-        .into_iter()
-        .enumerate()
-    {
-        frame[AT + 8 * index..][..8].copy_from_slice(&word.to_be_bytes());
-    }
+    frame[AT..AT + 8].copy_from_slice(&stamp.number.to_be_bytes());
+    frame[AT + 8..AT + 16].copy_from_slice(&stamp.urgent_ns.to_be_bytes());
 }
 
 /// Reads the stamp of a frame; `None` if it is another frame.
 pub fn read(frame: &[u8]) -> Option<Stamp> {
-    let mut words = frame.get(AT..STAMPED)?.chunks(8).map(|word| {
-        word.iter()
-            .fold(0, |word: u64, byte| word << 8 | u64::from(*byte))
-    });
-    (words.next()? == MAGIC).then_some(())?;
+    if frame.get(12..AT)? != ETHER_TYPE {
+        return None;
+    }
+    let (number, rest) = frame[AT..].split_first_chunk()?;
     Some(Stamp {
-        number: words.next()?,
-        urgent_ns: words.next()?,
+        number: u64::from_be_bytes(*number),
+        urgent_ns: u64::from_be_bytes(*rest.first_chunk()?),
     })
 }

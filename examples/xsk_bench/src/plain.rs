@@ -1,17 +1,10 @@
 //! A loop without a queue, as in a library's own examples.
 
-use std::thread;
-use std::time::Duration;
-
-use serde_json::{Map, Value};
 use taut_linux::frame_ring::TxFrame;
-use taut_linux::sched::{self, monotonic_ns};
 
-use crate::options::Options;
-use crate::packet::{self, BYTES, Stamp, URGENT_INTERVAL_NS};
-use crate::receiver::Receiver;
-use crate::report::{flood_row, rate_row};
-use crate::world::{self, World};
+use crate::bench::Sender;
+use crate::packet::{self, BYTES, Stamp};
+use crate::world;
 use crate::xsk::{Result, Shape, Xsk};
 
 /// A socket, and the packets that went in and out.
@@ -37,7 +30,7 @@ impl<X: Xsk> Plain<X> {
 
     /// One iteration: inserts up to `packets` more, rings the doorbell and reads completions.
     #[inline]
-    pub fn turn(&mut self, packets: u64, max_completions: u32) {
+    pub fn turn(&mut self, packets: u64) {
         let room = self.shape.slots.saturating_sub(self.rings.untaken());
         let frames = u64::from(self.shape.frames);
         let numbers = self.sent..self.sent + packets.min(room.into());
@@ -50,7 +43,7 @@ impl<X: Xsk> Plain<X> {
         // The next iteration rings it again.
         let _ = self.rings.wake();
         let completed = &mut self.completed;
-        self.rings.read(max_completions, |_| *completed += 1);
+        self.rings.read(self.shape.slots, |_| *completed += 1);
     }
 
     pub fn in_flight(&self) -> u64 {
@@ -72,48 +65,23 @@ impl<X: Xsk> Plain<X> {
     }
 }
 
-pub fn run<X: Xsk>(world: &World, options: &Options) -> Result<Map<String, Value>> {
-    let mut plain = Plain::<X>::open(options.shape())?;
-    match options.rate {
-        None => Ok(flood(&mut plain, options.packets)),
-        Some(_) => paced(&mut plain, world, options),
+impl<X: Xsk> Sender for Plain<X> {
+    #[inline]
+    fn flood(&mut self, packets: u64) -> Result<()> {
+        self.turn(packets - self.sent);
+        Ok(())
     }
-}
 
-fn flood<X: Xsk>(plain: &mut Plain<X>, packets: u64) -> Map<String, Value> {
-    let start_ns = monotonic_ns();
-    while plain.completed < packets {
-        plain.turn(packets - plain.sent, plain.shape.slots);
+    /// Keeps the ring full. An urgent packet is the next one that goes into the ring.
+    fn pace(&mut self, urgent_ns: u64) -> Result<Option<u64>> {
+        let packets = self.stamp(self.shape.slots.into(), urgent_ns);
+        let (before, in_flight) = (self.sent, self.in_flight());
+        self.turn(packets);
+        let is_sent = self.sent > before && urgent_ns > 0;
+        Ok(is_sent.then_some(in_flight * u64::from(BYTES)))
     }
-    flood_row(packets, monotonic_ns() - start_ns)
-}
 
-/// Keeps the ring full. An urgent packet is the next one that goes into the ring.
-fn paced<X: Xsk>(
-    plain: &mut Plain<X>,
-    world: &World,
-    options: &Options,
-) -> Result<Map<String, Value>> {
-    sched::precise_timers()?;
-    let receiver = Receiver::start(world)?;
-    let start_ns = monotonic_ns();
-    let mut urgent_due_ns = start_ns + URGENT_INTERVAL_NS;
-    let (mut urgent_ns, mut ahead) = (0, Vec::new());
-    while monotonic_ns() < start_ns + options.seconds * 1_000_000_000 {
-        let now_ns = monotonic_ns();
-        if urgent_ns == 0 && now_ns >= urgent_due_ns {
-            (urgent_ns, urgent_due_ns) = (now_ns, now_ns + URGENT_INTERVAL_NS);
-        }
-        let slots = u64::from(plain.shape.slots);
-        let packets = plain.stamp(slots, urgent_ns);
-        let (before, in_flight) = (plain.sent, plain.in_flight());
-        plain.turn(packets, plain.shape.slots);
-        if plain.sent > before && urgent_ns > 0 {
-            ahead.push(in_flight * u64::from(BYTES));
-            urgent_ns = 0;
-        }
-        thread::sleep(Duration::from_micros(50));
+    fn completed(&self) -> u64 {
+        self.completed
     }
-    let ns = monotonic_ns() - start_ns;
-    Ok(rate_row(&receiver.arrivals(), ns, &ahead))
 }

@@ -1,20 +1,17 @@
-//! The receiving end, on a thread of its own.
+//! The receiving end, on a thread that ends with the process.
 
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread;
+use std::time::Duration;
 
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::{VirtioNetHeader, poll, sched};
 
 use crate::packet;
 use crate::world::{FAR, World};
-
-/// Interval at which the thread checks whether it must end.
-const CHECK_NS: u64 = 20_000_000;
 
 /// Packets that arrived.
 #[derive(Debug, Default, Clone)]
@@ -27,47 +24,45 @@ pub struct Arrivals {
     pub urgent_ns: Vec<u64>,
 }
 
-/// Receives until it is dropped.
-pub struct Receiver {
-    arrivals: Arc<Mutex<Arrivals>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
+pub struct Receiver(Arc<Mutex<Arrivals>>);
 
 impl Receiver {
     pub fn start(world: &World) -> io::Result<Self> {
         let socket = PacketReceiver::open(&world.far, FAR)?;
-        let (arrivals, stop) = (
-            Arc::<Mutex<Arrivals>>::default(),
-            Arc::<AtomicBool>::default(),
-        );
-        let thread = std::thread::spawn({
-            let (arrivals, stop) = (arrivals.clone(), stop.clone());
-            move || {
-                let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
-                while !stop.load(Ordering::Relaxed) {
-                    let deadline_ns = sched::monotonic_ns() + CHECK_NS;
-                    let _ = poll::wait(&[socket.as_fd()], Some(deadline_ns));
-                    // An error, reported once, means that the device went down.
-                    while let Ok(Some(bytes)) = socket.read(&mut buffer) {
-                        note(&buffer[..bytes], &arrivals);
-                    }
+        let arrivals = Arc::<Mutex<Arrivals>>::default();
+        let receiver = Self(Arc::clone(&arrivals));
+        thread::spawn(move || {
+            let mut buffer = vec![0; PacketReceiver::READ_LIMIT_BYTES];
+            loop {
+                let _ = poll::wait(&[socket.as_fd()], None);
+                // An error, reported once, means that the device went down.
+                while let Ok(Some(bytes)) = socket.read(&mut buffer) {
+                    note(&buffer[..bytes], &arrivals);
                 }
             }
         });
-        Ok(Self {
-            arrivals,
-            stop,
-            thread: Some(thread),
-        })
+        Ok(receiver)
     }
 
     /// Returns the packets that have arrived.
     pub fn arrivals(&self) -> Arrivals {
-        self.arrivals
+        self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Waits until no packet has arrived for a moment.
+    pub fn settled(&self) -> Arrivals {
+        let mut before = self.arrivals();
+        loop {
+            thread::sleep(Duration::from_millis(500));
+            let now = self.arrivals();
+            if now.numbers.len() == before.numbers.len() {
+                return now;
+            }
+            before = now;
+        }
     }
 }
 
@@ -84,14 +79,5 @@ fn note(buffer: &[u8], arrivals: &Mutex<Arrivals>) {
         arrivals
             .urgent_ns
             .push(sched::monotonic_ns().saturating_sub(stamp.urgent_ns));
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -1,23 +1,18 @@
 //! A sender that recovers from stalls and lost devices, and accounts for each packet.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use taut_linux::link::{LinkMonitor, LinkState, LinkStatus};
 use taut_linux::sched::monotonic_ns;
-use taut_path::driver::InRing;
-use taut_path::{Completed, Completions, Stop};
+use taut_path::{Completed, Completions, QueueConfig, Stop};
 
 use crate::limited::Limited;
 use crate::packet::BYTES;
 use crate::receiver::Arrivals;
-use crate::report::row;
-use crate::world::{NEAR, World};
+use crate::world::{self, NEAR, World};
 use crate::xsk::{Result, Shape, Xsk};
 
 /// Age of the oldest packet that counts as a stall, in ns.
 const STALL_THRESHOLD_NS: u64 = 500_000_000;
-/// Interval between two attempts to open a socket, in ns.
-const RETRY_NS: u64 = 50_000_000;
-
 /// A stall is given up, and the queue flushed, after this many in succession.
 const MAX_STALLS: u64 = 8;
 /// The kernel can report a lost carrier a second after it began to drop packets.
@@ -34,22 +29,21 @@ pub struct Recovering<X: Xsk> {
     /// Packets completed in the current and in the previous [`CARRIER_DELAY_NS`], and its end.
     recent: [u64; 2],
     recent_until_ns: u64,
-    /// The bytes of all frames of closed rings, and when to open the next ones.
-    closed: Option<(Vec<u8>, u64)>,
-    polled_ns: u64,
-    stalls: u64,
-    stalled_ns: u64,
+    /// The bytes of all frames of closed rings.
+    closed: Option<Vec<u8>>,
+    pub stalls: u64,
     /// Stalls since the last completion.
     stalls_in_succession: u64,
-    /// Of the first stall: its age, and the time since the previous poll, in ns.
-    first_stall: Option<(u64, u64)>,
-    reopened: u64,
 }
 
 impl<X: Xsk> Recovering<X> {
     pub fn open(world: &World, shape: Shape, limit: &str) -> Result<Self> {
+        let config = QueueConfig {
+            stall_threshold_ns: STALL_THRESHOLD_NS,
+            ..QueueConfig::default()
+        };
         Ok(Self {
-            limited: Limited::open(shape, limit, STALL_THRESHOLD_NS)?,
+            limited: Limited::open(shape, limit, config)?,
             shape,
             monitor: LinkMonitor::open(&world.near, NEAR)?,
             sent: 0,
@@ -57,20 +51,16 @@ impl<X: Xsk> Recovering<X> {
             recent: [0; 2],
             recent_until_ns: 0,
             closed: None,
-            polled_ns: monotonic_ns(),
             stalls: 0,
-            stalled_ns: 0,
             stalls_in_succession: 0,
-            first_stall: None,
-            reopened: 0,
         })
     }
 
     /// Enqueues packets up to `packets` in total, sends and completes.
     pub fn step(&mut self, packets: u64) -> Result<()> {
         let now_ns = monotonic_ns();
-        self.open_again(now_ns);
-        while self.limited.enqueued < packets && self.limited.enqueue(false, now_ns) {}
+        self.open_again();
+        while self.limited.enqueued < packets && self.limited.enqueue(0, now_ns) {}
         let Limited { queue, frames, .. } = &mut self.limited;
         if let Stop::Failed(error) = queue.run(now_ns, frames) {
             eprintln!("{}: {error}", X::NAME);
@@ -85,47 +75,36 @@ impl<X: Xsk> Recovering<X> {
         if completed.counts.packets > 0 {
             self.stalls_in_succession = 0;
         }
-        // Each batch reports a stall again while it lasts.
-        let is_new = now_ns.saturating_sub(self.stalled_ns) >= STALL_THRESHOLD_NS;
-        if let Some(stall) = completed.stalled.filter(|_| is_new) {
-            self.stalled_ns = now_ns;
+        let is_stalled = completed.stalled.is_some();
+        if is_stalled {
             self.stalls += 1;
             self.stalls_in_succession += 1;
-            self.first_stall
-                .get_or_insert((stall.age_ns, now_ns - self.polled_ns));
         }
-        if completed.stalled.is_some() || status.was_down {
+        if is_stalled || status.was_down {
             self.limited.queue.reset(now_ns);
         }
         let is_released = self.limited.queue.device_mut().held() == 0;
-        if status.state == LinkState::Removed
-            || (completed.stalled.is_some() && (is_released || self.has_given_up()))
-        {
-            self.close(now_ns);
+        let is_lost = is_stalled && (is_released || self.has_given_up());
+        if is_lost || status.state == LinkState::Removed {
+            self.close();
         }
         if self.has_given_up() {
             let Limited { queue, frames, .. } = &mut self.limited;
             queue.flush(now_ns, frames);
         }
-        self.polled_ns = now_ns;
         Ok(())
     }
 
     /// Counts completed packets as sent when the carrier was not lost soon after.
     fn count(&mut self, completed: u64, status: LinkStatus, now_ns: u64) {
-        match status {
-            LinkStatus {
-                was_down: false, ..
-            } => self.recent[0] += completed,
+        if !status.was_down {
+            self.recent[0] += completed;
+        } else if status.state == LinkState::Removed {
             // A removed device completes what it purges, and its state is known at once.
-            LinkStatus {
-                state: LinkState::Removed,
-                ..
-            } => self.uncertain += completed,
-            _ => {
-                self.uncertain += completed + self.recent.iter().sum::<u64>();
-                self.recent = [0; 2];
-            }
+            self.uncertain += completed;
+        } else {
+            self.uncertain += completed + self.recent.iter().sum::<u64>();
+            self.recent = [0; 2];
         }
         if now_ns >= self.recent_until_ns {
             self.sent += self.recent[1];
@@ -139,7 +118,7 @@ impl<X: Xsk> Recovering<X> {
     }
 
     /// Closes the socket. Packets that wait keep their bytes.
-    fn close(&mut self, now_ns: u64) {
+    fn close(&mut self) {
         let Some(mut rings) = self.limited.queue.device_mut().close() else {
             return;
         };
@@ -147,27 +126,22 @@ impl<X: Xsk> Recovering<X> {
         for frame in 0..self.shape.frames {
             rings.with_bytes(frame, BYTES, |frame| bytes.extend_from_slice(frame));
         }
-        self.closed = Some((bytes, now_ns));
+        self.closed = Some(bytes);
     }
 
-    fn open_again(&mut self, now_ns: u64) {
-        let Some((bytes, due_ns)) = &mut self.closed else {
-            return;
-        };
-        let has_given_up = self.stalls_in_succession >= MAX_STALLS;
-        if has_given_up || now_ns < *due_ns || self.monitor.state() != LinkState::Running {
+    fn open_again(&mut self) {
+        let is_running = self.monitor.state() == LinkState::Running;
+        if self.closed.is_none() || self.has_given_up() || !is_running {
             return;
         }
-        *due_ns = now_ns + RETRY_NS;
-        let Ok(mut rings) = X::open(NEAR, self.shape) else {
+        let Ok(mut rings) = world::open::<X>(self.shape) else {
             return;
         };
+        let bytes = self.closed.take().unwrap_or_default();
         for (frame, bytes) in (0..).zip(bytes.chunks(BYTES as usize)) {
             rings.with_bytes(frame, BYTES, |frame| frame.copy_from_slice(bytes));
         }
         self.limited.queue.device_mut().open(rings);
-        self.closed = None;
-        self.reopened += 1;
     }
 
     pub fn enqueued(&self) -> u64 {
@@ -179,10 +153,6 @@ impl<X: Xsk> Recovering<X> {
         self.sent + self.uncertain + self.recent.iter().sum::<u64>()
     }
 
-    pub fn limit(&self) -> u64 {
-        u64::from(self.limited.queue.snapshot().limit)
-    }
-
     /// Returns `true` if all `packets` have ended.
     pub fn is_done(&self, packets: u64) -> bool {
         (self.limited.enqueued >= packets || self.has_given_up())
@@ -190,66 +160,42 @@ impl<X: Xsk> Recovering<X> {
             && self.limited.frames.0.len() == self.shape.frames as usize
     }
 
-    /// Returns `true` if the first stall was reported within an age, which is an eighth of the
-    /// threshold, and at the first poll after that.
-    pub fn reported_in_time(&self) -> bool {
-        self.first_stall.is_some_and(|(age_ns, since_poll_ns)| {
-            age_ns <= STALL_THRESHOLD_NS + STALL_THRESHOLD_NS / 4 + since_poll_ns
-        })
-    }
-
     fn dropped(&self) -> u64 {
         self.limited.queue.sender_counters().drops.total()
     }
 
     /// Returns what is wrong with the account.
-    pub fn errors(&self, arrivals: &Arrivals) -> Vec<String> {
-        let in_ring = self.in_ring();
-        let (sent, uncertain) = (self.sent, self.uncertain + in_ring);
+    pub fn errors(&self, arrivals: &Arrivals) -> Vec<&'static str> {
+        let (sent, uncertain) = (self.sent, self.uncertain + self.in_ring());
         let arrived = arrivals.numbers.len() as u64;
         let unknown = self.limited.queue.device().unknown_completions();
+        let is_missing = sent + uncertain + self.dropped() != self.limited.enqueued;
+        let is_lost = arrived < sent;
+        let is_added = arrived > sent + uncertain;
         let checks = [
-            (
-                sent + uncertain + self.dropped() != self.limited.enqueued,
-                "a packet is missing",
-            ),
-            (
-                arrived < sent,
-                "a packet that counts as sent did not arrive",
-            ),
-            (
-                arrived > sent + uncertain,
-                "a packet arrived that was not sent",
-            ),
+            (is_missing, "a packet is missing"),
+            (is_lost, "a packet that counts as sent did not arrive"),
+            (is_added, "a packet arrived that was not sent"),
             (arrivals.duplicates > 0, "a packet arrived twice"),
             (unknown > 0, "an unknown completion"),
         ];
-        checks
-            .into_iter()
-            .filter(|(is_wrong, _)| *is_wrong)
-            .map(|(_, text)| text.to_owned())
-            .collect()
+        let wrong = checks.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        wrong.map(|(_, text)| text).collect()
     }
 
     fn in_ring(&self) -> u64 {
-        self.limited
-            .queue
-            .device()
-            .in_ring()
-            .map_or(0, |InRing { packets, .. }| packets.into())
+        let in_ring = self.limited.queue.device().in_ring();
+        in_ring.map_or(0, |it| it.packets.into())
     }
 
-    pub fn row(&self, arrivals: &Arrivals) -> Map<String, Value> {
-        let age_ns = self.first_stall.map_or(0, |(age_ns, _)| age_ns);
-        row(json!({
+    pub fn row(&self, arrivals: &Arrivals) -> Value {
+        json!({
             "packets": self.limited.enqueued,
             "sent": self.sent,
             "dropped": self.dropped(),
             "uncertain": self.uncertain + self.in_ring(),
             "arrived": arrivals.numbers.len(),
             "stalls": self.stalls,
-            "first_stall_ms": age_ns / 1_000_000,
-            "reopened": self.reopened,
-        }))
+        })
     }
 }

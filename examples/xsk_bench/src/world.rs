@@ -18,9 +18,6 @@ pub const FAR: &str = "far";
 const BURST_BYTES: u32 = 5_000;
 /// Backlog of the shaper: no frame is dropped there.
 const BACKLOG_BYTES: u32 = 64 << 20;
-/// With this filter (br_netfilter), a bridge passes IP packets through the IP stack, which releases
-/// them from their socket: a packet then completes before the shaper sends it.
-const BRIDGE_FILTER: &str = "/proc/sys/net/bridge/bridge-nf-call-iptables";
 /// How long links take to come up at most.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -29,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct World {
     pub near: NetNs,
     pub far: NetNs,
-    rate: Option<u64>,
+    /// Of the shaper, if there is one, in bits a second.
+    pub rate: Option<u64>,
 }
 
 impl World {
@@ -37,7 +35,6 @@ impl World {
         let (near, far) = (NetNs::new()?, NetNs::new()?);
         let world = Self { near, far, rate };
         if let Some(rate) = rate {
-            world.near.run(turn_filter_off)??;
             link::add_bridge(&world.near, "bridge")?;
             link::add_veth_pair(&world.near, "out", &world.far, FAR)?;
             link::set_up(&world.near, "bridge")?;
@@ -107,14 +104,6 @@ impl World {
             }
         }
         Ok(())
-    }
-}
-
-fn turn_filter_off() -> io::Result<()> {
-    match std::fs::write(BRIDGE_FILTER, "0") {
-        // The module is not loaded.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
     }
 }
 

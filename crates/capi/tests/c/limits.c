@@ -27,39 +27,7 @@ static uint32_t settle(const char *spec) {
     return taut_limit_value(limit) / unit;
 }
 
-/* A limit of the program's own: twice what the last batch completed. */
-static uint32_t own_limit(void *context) {
-    return *(uint32_t *)context;
-}
-
-static uint32_t own_completed(void *context, const taut_limit_batch *batch) {
-    CHECK(batch->units <= batch->in_flight && !batch->more_pending);
-    return *(uint32_t *)context = 2 * batch->units;
-}
-
-static void own_reset(void *context, uint64_t now_ns) {
-    *(uint32_t *)context = (uint32_t)now_ns;
-}
-
-static void functions_are_a_limit(void) {
-    taut_limit *limit = (taut_limit *)(void *)memory;
-    uint32_t units = 1000;
-    taut_limit_functions own = {.context = &units, .limit = own_limit, .completed = own_completed, .reset = own_reset, .in_packets = true};
-    CHECK(taut_limit_init_functions(memory, sizeof memory, &own, 0) == TAUT_STATUS_OK);
-    CHECK(taut_limit_in_packets(limit));
-    CHECK(taut_limit_room(limit) == 1000);
-    CHECK(taut_limit_queued(limit, 30, 1) == TAUT_STATUS_OK);
-    CHECK(taut_limit_completed(limit, 20, false, 2) == TAUT_STATUS_OK);
-    CHECK(taut_limit_room(limit) == 40 - 10 && taut_limit_value(limit) == 40);
-    CHECK(taut_limit_reset(limit, 7) == TAUT_STATUS_OK && taut_limit_room(limit) == 7);
-    own.reset = NULL;
-    CHECK(taut_limit_init_functions(memory, sizeof memory, &own, 0) == TAUT_STATUS_NULL);
-    CHECK(taut_limit_init_functions(memory, sizeof memory, NULL, 0) == TAUT_STATUS_NULL);
-    CHECK(taut_limit_init_functions(NULL, sizeof memory, &own, 0) == TAUT_STATUS_NULL);
-}
-
 int main(void) {
-    functions_are_a_limit();
     CHECK(taut_limit_align() <= 16);
     const char *moving[] = {"dql", "taut", "taut:99.5%", "dql:2ms", "taut:5ms", "dql:packets", "taut:99.5%:packets:2ms"};
     for (size_t at = 0; at < sizeof moving / sizeof moving[0]; at++) {

@@ -76,12 +76,11 @@ static void completes(taut_limit *limit, uint32_t units, uint64_t now_ns) {
 }
 
 static void what_cannot_be_registered_is_told(void) {
-    taut_limit_functions with_context = {.context = memories, .completed = ten}, empty = {.begin = twice_begin};
+    taut_limit_functions empty = {.begin = twice_begin};
     CHECK(taut_limit_register(NULL, "help", &counting, 8) == TAUT_STATUS_NULL);
     CHECK(taut_limit_register("own", NULL, &counting, 8) == TAUT_STATUS_NULL);
     CHECK(taut_limit_register("own", "help", NULL, 8) == TAUT_STATUS_NULL);
     CHECK(taut_limit_register("own", "help", &empty, 8) == TAUT_STATUS_NULL);
-    CHECK(taut_limit_register("own", "help", &with_context, 8) == TAUT_STATUS_BAD_FIELD);
     CHECK(taut_limit_register("own", "help", &counting, TAUT_LIMIT_STATE_BYTES_MAX + 1) == TAUT_STATUS_STATE_TOO_LARGE);
     CHECK(taut_limit_register("own", "help", &counting, SIZE_MAX) == TAUT_STATUS_STATE_TOO_LARGE);
     const char *bad[] = {"", "own:2", "own rule", "40k", "\xff", "o\n"};

@@ -18,7 +18,6 @@ fn generated(root: &Path) -> String {
         "queue/placed_limit",
         "queue/limit",
         "queue/callbacks",
-        "queue/limit_functions",
         "queue/limit_register",
         "queue/frame_sink",
         "queue/ring",

@@ -120,7 +120,6 @@ unsafe extern "C" fn ten(_state: *mut std::ffi::c_void, _batch: *const LimitBatc
 #[test]
 fn a_limit_in_the_callers_memory_allocates_nothing() {
     let functions = LimitFunctions {
-        context: null_mut(),
         begin: None,
         limit: None,
         completed: Some(ten),

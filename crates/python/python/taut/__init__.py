@@ -7,8 +7,7 @@
 
 `simulate` runs a scenario. `sweep` runs every combination of settings, on one machine or on a Ray
 cluster. `trace` and `replay` compare limits on the same packets, `rules` on completion traces.
-`Dql` and `Limit` are the rules themselves, for other queues. `register_limit` adds a class as a
-rule to all of them.
+`Limit` is a rule itself, for other queues. `register_limit` adds a class as a rule to all of them.
 
 Results have `rows` (plain dicts) and `table()` (NumPy arrays by column, for `pandas.DataFrame` and
 `polars.DataFrame`). The same seed gives the same results on every machine.
@@ -27,11 +26,10 @@ from ._run import (
     trace,
 )
 from ._sweep import sweep
-from ._taut import CompletionBatch, Dql, Fault, LedgerError, Limit, ScenarioError, __version__
+from ._taut import CompletionBatch, Fault, LedgerError, Limit, ScenarioError, __version__
 
 __all__ = [
     "CompletionBatch",
-    "Dql",
     "Fault",
     "Figure",
     "LedgerError",

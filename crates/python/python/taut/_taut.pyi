@@ -4,7 +4,6 @@ from typing import Any, Protocol, final, type_check_only
 __all__ = [
     "CompletionBatch",
     "Document",
-    "Dql",
     "Fault",
     "LedgerError",
     "Limit",
@@ -34,48 +33,6 @@ class LedgerError(ValueError):
 
 class Fault(RuntimeError):
     """A simulated queue failed: a bug in taut. Discard all results of the run."""
-
-@final
-class Dql:
-    """Linux's byte queue limits, with a ledger. Not thread-safe: use one thread or a lock.
-
-    Amounts are in arbitrary units (bytes, for a link), times in ns of a monotonic clock.
-    """
-
-    limit: int
-    min_limit: int
-    max_limit: int
-    hold_time_ns: int
-    def __new__(
-        cls,
-        now_ns: int = 0,
-        *,
-        limit: int | None = None,
-        min_limit: int | None = None,
-        max_limit: int | None = None,
-        hold_time_ns: int | None = None,
-    ) -> Dql: ...
-    def queued(self, units: int) -> None:
-        """Counts one submitted object. Call it before the device can see the object."""
-    def unqueue(self, units: int) -> None:
-        """Removes the object queued last, which the device has not seen."""
-    def completed(self, units: int, now_ns: int) -> None:
-        """Counts a completion batch and updates the limit: once per reap, never with 0 units."""
-    def observe_in_flight(self, units: int, now_ns: int) -> int:
-        """As `completed`, from the number of outstanding units. Returns the completed units."""
-    def repair(self, in_flight: int, now_ns: int) -> int:
-        """Sets the ledger to the units that the device holds. Returns the excess of the ledger."""
-    def reset(self, now_ns: int) -> None:
-        """Discards the units in flight and starts at `min_limit`, after the device was flushed."""
-    @property
-    def room(self) -> int:
-        """Units left below the limit. One more object can be queued while it is at least 0."""
-    @property
-    def has_room(self) -> bool: ...
-    @property
-    def in_flight(self) -> int: ...
-    def snapshot(self) -> dict[str, int]:
-        """The current state of the rule."""
 
 @final
 class Limit:

@@ -1,9 +1,17 @@
 //! A custom limit, as functions.
 
 use core::ffi::c_void;
+use core::fmt;
+use core::mem::MaybeUninit;
 
 use taut_dql::MAX_LIMIT;
-use taut_path::limit::{CompletionBatch, Needs, Unit};
+use taut_path::limit::{
+    CompletionBatch, LimitInfo, LimitVisitor, NamedLimit, Needs, ParseLimitError, Unit,
+};
+
+/// Maximum size of the state of a registered limit, in bytes: it must fit into
+/// `TAUT_LIMIT_BYTES_MAX` bytes with its ledger.
+pub const TAUT_LIMIT_STATE_BYTES_MAX: usize = 4096;
 
 /// A completion batch, for the functions of a limit. Units are bytes, or packets.
 #[repr(C)]
@@ -33,9 +41,6 @@ pub struct LimitBatch {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct LimitFunctions {
-    /// The state for `taut_limit_init_functions`, which must stay valid as long as the limit is
-    /// used; null for `taut_limit_register`.
-    pub context: *mut c_void,
     /// Starts a new limit. Can be null.
     pub begin: Option<unsafe extern "C" fn(state: *mut c_void, now_ns: u64)>,
     /// Returns the limit in units. It is called after `begin` and after `reset`. One more object
@@ -51,87 +56,85 @@ pub struct LimitFunctions {
     pub in_packets: bool,
 }
 
-impl LimitFunctions {
-    /// Returns the functions without their context; `None` if `completed` is null.
-    pub(super) fn callbacks(&self) -> Option<Callbacks> {
-        Some(Callbacks {
-            begin: self.begin,
-            limit: self.limit,
-            completed: self.completed?,
-            reset: self.reset,
-            in_packets: self.in_packets,
-        })
+/// A limit that a program registered. The program guarantees that its functions can be called with
+/// a state of `state_bytes` bytes.
+#[derive(Debug)]
+pub(super) struct Registered {
+    pub(super) name: String,
+    pub(super) help: String,
+    pub(super) functions: LimitFunctions,
+    pub(super) state_bytes: usize,
+}
+
+const MAX_WORDS: usize = TAUT_LIMIT_STATE_BYTES_MAX / size_of::<u128>();
+
+impl Registered {
+    pub(super) fn info(&'static self) -> LimitInfo {
+        LimitInfo {
+            name: &self.name,
+            usage: &self.name,
+            help: &self.help,
+            adapts: !self.functions.in_packets,
+        }
+    }
+
+    /// Passes a new limit, requested by `spec`, to `visitor`.
+    pub(super) fn visit<V: LimitVisitor>(
+        &'static self,
+        spec: &str,
+        visitor: V,
+    ) -> Result<V::Output, ParseLimitError> {
+        // Few sizes, because each is compiled in each form of a limit.
+        match self.state_bytes.div_ceil(size_of::<u128>()) {
+            0..=4 => self.info().visit(spec, self.limit::<4>(), visitor),
+            5..=64 => self.info().visit(spec, self.limit::<64>(), visitor),
+            _ => self.info().visit(spec, self.limit::<MAX_WORDS>(), visitor),
+        }
+    }
+
+    fn limit<const WORDS: usize>(&'static self) -> OwnLimit<WORDS> {
+        OwnLimit {
+            registered: self,
+            state: [MaybeUninit::zeroed(); WORDS],
+            limit: 0,
+        }
     }
 }
 
-/// The functions of a limit. The caller who passed them guarantees that they can be called with a
-/// state of theirs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Callbacks {
-    begin: Option<unsafe extern "C" fn(*mut c_void, u64)>,
-    limit: Option<unsafe extern "C" fn(*mut c_void) -> u32>,
-    completed: unsafe extern "C" fn(*mut c_void, *const LimitBatch) -> u32,
-    reset: Option<unsafe extern "C" fn(*mut c_void, u64)>,
-    pub(super) in_packets: bool,
-}
-
-/// The memory used by the functions of one limit.
-pub(super) trait State {
-    /// Returns a pointer to it.
-    fn pointer(&mut self) -> *mut c_void;
-
-    /// Restores the initial content, if the limit owns it.
-    fn clear(&mut self);
-}
-
-/// The state of `taut_limit_init_functions`, owned by the program.
-pub(super) struct Context(pub(super) *mut c_void);
-
-impl State for Context {
-    fn pointer(&mut self) -> *mut c_void {
-        self.0
-    }
-
-    fn clear(&mut self) {}
-}
-
-/// The rule of [`Callbacks`].
+/// A registered limit. Its state is inside, so that it can be moved and needs no heap. The state is
+/// aligned for any type of C; its bytes belong to the program.
 #[derive(Debug, Clone)]
-pub(super) struct OwnLimit<S> {
-    callbacks: Callbacks,
-    pub(super) state: S,
+struct OwnLimit<const WORDS: usize> {
+    registered: &'static Registered,
+    state: [MaybeUninit<u128>; WORDS],
     /// Last result of the functions, which are called only for a change of the state.
     limit: u32,
 }
 
-impl<S: State> OwnLimit<S> {
-    pub(super) fn new(callbacks: Callbacks, state: S) -> Self {
-        Self {
-            callbacks,
-            state,
-            limit: 0,
-        }
+impl<const WORDS: usize> OwnLimit<WORDS> {
+    fn state(&mut self) -> *mut c_void {
+        self.state.as_mut_ptr().cast()
     }
 
     fn read_limit(&mut self) {
         // SAFETY: a function of the program with its state.
-        let limit = (self.callbacks.limit).map(|limit| unsafe { limit(self.state.pointer()) });
+        let limit = (self.registered.functions.limit).map(|limit| unsafe { limit(self.state()) });
         self.limit = limit.unwrap_or(0).min(MAX_LIMIT);
     }
 }
 
-impl<S: State> taut_path::Limit for OwnLimit<S> {
+impl<const WORDS: usize> taut_path::Limit for OwnLimit<WORDS> {
     fn unit(&self) -> Unit {
-        match self.callbacks.in_packets {
+        match self.registered.functions.in_packets {
             true => Unit::Packets,
             false => Unit::Bytes,
         }
     }
 
     fn begin(&mut self, now_ns: u64) {
-        if let Some(begin) = self.callbacks.begin {
+        if let Some(begin) = self.registered.functions.begin {
             // SAFETY: a function of the program with its state.
-            unsafe { begin(self.state.pointer(), now_ns) };
+            unsafe { begin(self.state(), now_ns) };
         }
         self.read_limit();
     }
@@ -151,9 +154,12 @@ impl<S: State> taut_path::Limit for OwnLimit<S> {
             ring_units: batch.ring_units,
             more_pending: batch.more_pending,
         };
-        // SAFETY: a function of the program with its state.
-        let limit = unsafe { (self.callbacks.completed)(self.state.pointer(), &raw const batch) };
-        self.limit = limit.min(MAX_LIMIT);
+        // Not null: checked when it was registered.
+        if let Some(completed) = self.registered.functions.completed {
+            // SAFETY: a function of the program with its state.
+            let limit = unsafe { completed(self.state(), &raw const batch) };
+            self.limit = limit.min(MAX_LIMIT);
+        }
         self.limit
     }
 
@@ -166,14 +172,22 @@ impl<S: State> taut_path::Limit for OwnLimit<S> {
     }
 
     fn reset(&mut self, now_ns: u64) {
-        match self.callbacks.reset {
+        match self.registered.functions.reset {
             // SAFETY: a function of the program with its state.
-            Some(reset) => unsafe { reset(self.state.pointer(), now_ns) },
+            Some(reset) => unsafe { reset(self.state(), now_ns) },
             None => {
-                self.state.clear();
+                self.state.fill(MaybeUninit::zeroed());
                 return self.begin(now_ns);
             }
         }
         self.read_limit();
     }
 }
+
+impl<const WORDS: usize> fmt::Display for OwnLimit<WORDS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.registered.name)
+    }
+}
+
+impl<const WORDS: usize> NamedLimit for OwnLimit<WORDS> {}

@@ -1,97 +1,18 @@
 //! Limits that a program registers under a name.
 
-use core::ffi::{CStr, c_char, c_void};
-use core::fmt;
-use core::mem::MaybeUninit;
+use core::ffi::{CStr, c_char};
 use std::sync::{PoisonError, RwLock};
 
-use taut_path::limit::{
-    LimitInfo, LimitVisitor, NamedLimit, ParseLimitError, limits_help, visit_limit,
-};
+use taut_path::limit::{LimitVisitor, NamedLimit, ParseLimitError, limits_help, visit_limit};
 use taut_path::{AnyLimit, NameError, Registry};
 
-use super::callbacks::{Callbacks, LimitFunctions, OwnLimit, State};
+use super::callbacks::{LimitFunctions, Registered, TAUT_LIMIT_STATE_BYTES_MAX};
 use super::text::ErrorText;
 use crate::sys::placed::argument;
 use crate::sys::status::Status;
 
-/// Maximum size of the state of a registered limit, in bytes: it must fit into
-/// `TAUT_LIMIT_BYTES_MAX` bytes with its ledger.
-pub const TAUT_LIMIT_STATE_BYTES_MAX: usize = 4096;
-
 /// The limits added by `taut_limit_register`. Their names are in the registry of the process.
 static REGISTERED: RwLock<Vec<&'static Registered>> = RwLock::new(Vec::new());
-
-struct Registered {
-    name: String,
-    help: String,
-    callbacks: Callbacks,
-    state_bytes: usize,
-}
-
-impl Registered {
-    fn info(&'static self) -> LimitInfo {
-        LimitInfo {
-            name: &self.name,
-            usage: &self.name,
-            help: &self.help,
-            adapts: !self.callbacks.in_packets,
-        }
-    }
-
-    fn limit<const WORDS: usize>(&'static self) -> OwnLimit<Inline<WORDS>> {
-        OwnLimit::new(self.callbacks, Inline::new(&self.name))
-    }
-
-    /// Passes a new limit, requested by `spec`, to `visitor`.
-    fn visit<V: LimitVisitor>(
-        &'static self,
-        spec: &str,
-        visitor: V,
-    ) -> Result<V::Output, ParseLimitError> {
-        // Few sizes, because each is compiled in each form of a limit.
-        match self.state_bytes.div_ceil(size_of::<u128>()) {
-            0..=4 => self.info().visit(spec, self.limit::<4>(), visitor),
-            5..=64 => self.info().visit(spec, self.limit::<64>(), visitor),
-            _ => self.info().visit(spec, self.limit::<MAX_WORDS>(), visitor),
-        }
-    }
-}
-
-const MAX_WORDS: usize = TAUT_LIMIT_STATE_BYTES_MAX / size_of::<u128>();
-
-/// A state inside its limit, which can be moved and needs no heap. It is aligned for any type of C;
-/// its bytes belong to the program.
-#[derive(Debug, Clone)]
-struct Inline<const WORDS: usize> {
-    memory: [MaybeUninit<u128>; WORDS],
-    name: &'static str,
-}
-
-impl<const WORDS: usize> Inline<WORDS> {
-    fn new(name: &'static str) -> Self {
-        let memory = [MaybeUninit::zeroed(); WORDS];
-        Self { memory, name }
-    }
-}
-
-impl<const WORDS: usize> State for Inline<WORDS> {
-    fn pointer(&mut self) -> *mut c_void {
-        self.memory.as_mut_ptr().cast()
-    }
-
-    fn clear(&mut self) {
-        self.memory.fill(MaybeUninit::zeroed());
-    }
-}
-
-impl<const WORDS: usize> fmt::Display for OwnLimit<Inline<WORDS>> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.state.name)
-    }
-}
-
-impl<const WORDS: usize> NamedLimit for OwnLimit<Inline<WORDS>> {}
 
 /// As [`visit_limit`], including the limits registered from C.
 pub(super) fn visit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
@@ -149,8 +70,8 @@ fn register(new: &'static Registered) -> Result<(), NameError> {
 ///
 /// Any thread can call it, also while others create limits. A registered limit stays until the
 /// process ends. Returns `TAUT_STATUS_NULL` if an argument or `completed` is null,
-/// `TAUT_STATUS_BAD_FIELD` if `context` is not, `TAUT_STATUS_STATE_TOO_LARGE`,
-/// `TAUT_STATUS_BAD_NAME` or `TAUT_STATUS_NAME_TAKEN`; then nothing was registered.
+/// `TAUT_STATUS_STATE_TOO_LARGE`, `TAUT_STATUS_BAD_NAME` or `TAUT_STATUS_NAME_TAKEN`; then nothing
+/// was registered.
 ///
 /// # Safety
 /// `name` and `help` are strings; `functions` points to a `taut_limit_functions`, whose functions
@@ -166,11 +87,8 @@ pub unsafe extern "C" fn taut_limit_register(
     let Some(functions) = (unsafe { argument(functions) }) else {
         return Status::Null;
     };
-    let (false, Some(callbacks)) = (name.is_null() || help.is_null(), functions.callbacks()) else {
+    if name.is_null() || help.is_null() || functions.completed.is_none() {
         return Status::Null;
-    };
-    if !functions.context.is_null() {
-        return Status::BadField;
     }
     if state_bytes > TAUT_LIMIT_STATE_BYTES_MAX {
         return Status::StateTooLarge;
@@ -180,7 +98,7 @@ pub unsafe extern "C" fn taut_limit_register(
     let new = Box::into_raw(Box::new(Registered {
         name: name.to_string_lossy().into_owned(),
         help: help.to_string_lossy().into_owned(),
-        callbacks,
+        functions,
         state_bytes,
     }));
     // SAFETY: it was just created, and is freed only if nothing kept it.

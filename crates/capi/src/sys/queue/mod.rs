@@ -6,7 +6,6 @@ mod calls;
 mod classify;
 mod frame_sink;
 mod limit;
-mod limit_functions;
 mod limit_register;
 mod options;
 mod placed_limit;
@@ -15,7 +14,7 @@ mod ring;
 mod table;
 mod text;
 
-pub use callbacks::{LimitBatch, LimitFunctions};
+pub use callbacks::{LimitBatch, LimitFunctions, TAUT_LIMIT_STATE_BYTES_MAX};
 pub use calls::*;
 pub use classify::{taut_classify, taut_mark_congestion};
 pub use frame_sink::{
@@ -23,8 +22,7 @@ pub use frame_sink::{
     TAUT_OUTCOMES, taut_outcome_text,
 };
 pub use limit::*;
-pub use limit_functions::*;
-pub use limit_register::{TAUT_LIMIT_STATE_BYTES_MAX, taut_limit_help, taut_limit_register};
+pub use limit_register::{taut_limit_help, taut_limit_register};
 pub use options::*;
 pub use placed_limit::{Limit, TAUT_LIMIT_BYTES_MAX};
 pub use results::*;

@@ -66,7 +66,7 @@ fn limit_at(at: *mut Limit) -> Result<*mut AnyRule, Status> {
 
 /// # Safety
 /// `memory` points to `bytes` bytes of the caller.
-pub(super) unsafe fn place<L: taut_path::Limit + 'static>(
+unsafe fn place<L: taut_path::Limit + 'static>(
     memory: *mut c_void,
     bytes: usize,
     rule: L,
