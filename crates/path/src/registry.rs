@@ -214,7 +214,7 @@ impl Registry {
         let spec = Spec::split(text);
         let mut registered = self.limits.iter();
         if let Some((info, make)) = registered.find(|(info, _)| info.name == spec.name) {
-            let limit = make(spec.argument.0).map_err(ParseLimitError::Registered)?;
+            let limit = make(spec.argument).map_err(ParseLimitError::Registered)?;
             return match spec.is_plain() {
                 true => Ok(limit),
                 false => spec.visit(limit, info.adapts, Boxed),
@@ -243,8 +243,7 @@ impl Registry {
             let made = (qdisc.make)(parameters.trim()).map_err(ParseQdiscError::registered)?;
             return Ok(AnyQdisc::from_box(trimmed, made));
         }
-        let names = self.qdiscs.iter().map(|known| known.name);
-        builtin_qdisc(text).map_err(|error| error.or_one_of(names))
+        builtin_qdisc(text, self.qdiscs.iter().map(|known| known.name))
     }
 }
 

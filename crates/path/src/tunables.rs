@@ -132,28 +132,29 @@ impl Tunable {
     /// # Errors
     /// [`TunableError::BadValue`] lists the allowed values; [`TunableError::ReadOnly`].
     pub fn parse(self, value: &str) -> Result<Setting, TunableError> {
-        let setting = match self {
-            Self::Limit => Setting::Limit,
-            Self::LimitMin => Setting::LimitMin,
-            Self::LimitMax => Setting::LimitMax,
-            Self::HoldTimeMs => Setting::HoldTimeMs,
-            Self::StallThresholdMs => Setting::StallThresholdMs,
-            Self::Inflight | Self::StallCnt | Self::StallMax => {
-                return Err(TunableError::ReadOnly(self));
-            }
-        };
+        let read_only = TunableError::ReadOnly(self);
+        self.setting(0).ok_or(read_only)?;
         let number = match value.trim() {
             "max" if self == Self::LimitMax => MAX_LIMIT,
             value => value.parse().map_err(|_| TunableError::BadValue(self))?,
         };
-        Ok(setting(number))
+        self.setting(number).ok_or(read_only)
+    }
+
+    /// Returns the setting with this value; `None` if the tunable is read only.
+    pub(crate) const fn setting(self, value: u32) -> Option<Setting> {
+        Some(match self {
+            Self::Limit => Setting::Limit(value),
+            Self::LimitMin => Setting::LimitMin(value),
+            Self::LimitMax => Setting::LimitMax(value),
+            Self::HoldTimeMs => Setting::HoldTimeMs(value),
+            Self::StallThresholdMs => Setting::StallThresholdMs(value),
+            Self::Inflight | Self::StallCnt | Self::StallMax => return None,
+        })
     }
 }
 
 impl Setting {
-    /// Number of kinds of settings.
-    pub(crate) const KINDS: usize = 5;
-
     /// Returns the tunable that it sets.
     pub const fn tunable(self) -> Tunable {
         match self {
@@ -173,26 +174,6 @@ impl Setting {
             | Self::LimitMax(value)
             | Self::HoldTimeMs(value)
             | Self::StallThresholdMs(value) => value,
-        }
-    }
-
-    pub(crate) const fn kind(self) -> usize {
-        match self {
-            Self::Limit(_) => 0,
-            Self::LimitMin(_) => 1,
-            Self::LimitMax(_) => 2,
-            Self::HoldTimeMs(_) => 3,
-            Self::StallThresholdMs(_) => 4,
-        }
-    }
-
-    pub(crate) const fn of_kind(kind: usize, value: u32) -> Self {
-        match kind {
-            0 => Self::Limit(value),
-            1 => Self::LimitMin(value),
-            2 => Self::LimitMax(value),
-            3 => Self::HoldTimeMs(value),
-            _ => Self::StallThresholdMs(value),
         }
     }
 

@@ -4,14 +4,14 @@ use taut_dql::{Config, MAX_LIMIT};
 
 use super::outcome::Snapshot;
 use crate::sharing::{Sharing, Wide, Word};
-use crate::tunables::{Setting, TunableError};
+use crate::tunables::{Setting, Tunable, TunableError};
 
 /// Requested settings: a value for each kind, and a bit for each kind that the completer has not
 /// applied yet. Written by any thread.
 #[derive(Debug)]
 pub(super) struct Requests<M: Sharing> {
     pending: M::Word,
-    values: [M::Word; Setting::KINDS],
+    values: [M::Word; Tunable::ALL.len()],
 }
 
 impl<M: Sharing> Requests<M> {
@@ -24,14 +24,19 @@ impl<M: Sharing> Requests<M> {
 
     /// Requests a setting. Of two concurrent requests of one kind, one wins.
     pub(super) fn request(&self, setting: Setting) {
-        let kind = setting.kind();
+        let kind = setting.tunable() as usize;
         self.values[kind].store(setting.value());
         self.pending.set_bits(1 << kind);
     }
 
     fn settings(&self, kinds: u32) -> impl Iterator<Item = Setting> + Clone {
-        let requested = (0..Setting::KINDS).filter(move |kind| kinds & 1 << kind != 0);
-        requested.map(|kind| Setting::of_kind(kind, self.values[kind].load()))
+        let requested = Tunable::ALL.into_iter().zip(&self.values);
+        requested.filter_map(move |(tunable, value)| {
+            let is_requested = kinds & 1 << tunable as usize != 0;
+            is_requested
+                .then(|| tunable.setting(value.load()))
+                .flatten()
+        })
     }
 
     /// Returns the settings after all requests are applied.
