@@ -26,7 +26,7 @@ impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
             match self.run(now_ns(), sink) {
                 Stop::Limit | Stop::RingFull => {
                     // First, because the completer can wake this thread as soon as it waits.
-                    self.shared().room.replace_parked(Some(thread::current()));
+                    self.shared.room.replace_parked(Some(thread::current()));
                     if self.must_wait() {
                         thread::park();
                     }

@@ -30,19 +30,6 @@ pub struct Completer<C, L = AnyLimit, P = (), A = ()> {
 }
 
 impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
-    /// Replaces the second limit.
-    pub(crate) fn map_admission<B: Admission>(
-        self,
-        map: impl FnOnce(A) -> B,
-    ) -> Completer<C, L, P, B> {
-        Completer {
-            half: self.half.map_admission(map),
-            shared: self.shared,
-            completions: self.completions,
-            probe: self.probe,
-        }
-    }
-
     /// Checks for a stall, as [`complete`](Self::complete) does.
     pub fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
         self.half.check_stall(&self.shared, now_ns, &mut self.probe)
@@ -70,7 +57,7 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         in_ring: InRing,
         now_ns: u64,
     ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared.0, &sender.shared()) {
+        if !Arc::ptr_eq(&self.shared.0, &sender.shared.0) {
             return Err(RepairError::DifferentQueues);
         }
         self.half

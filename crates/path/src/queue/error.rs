@@ -119,9 +119,6 @@ pub enum QueueConfigError {
     /// The rule of a budget counts packets. Queues share bytes, because a packet of one queue can
     /// be forty times as long as one of another.
     BudgetNotInBytes,
-    /// A queue that has already sent cannot be attached to a budget, which would not include its
-    /// units in flight.
-    NotNew,
 }
 
 impl fmt::Display for QueueConfigError {
@@ -152,7 +149,6 @@ impl fmt::Display for QueueConfigError {
                 "the budget's rule counts packets; allowed: a rule that counts bytes, such as 40k \
                  or dql",
             ),
-            Self::NotNew => f.write_str("the queue has already sent; allowed: a new queue"),
         }
     }
 }

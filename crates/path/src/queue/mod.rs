@@ -38,6 +38,7 @@ mod sink;
 mod sort;
 
 pub use admission::Admission;
+pub(crate) use builder::HalvesOf;
 pub use builder::{Builder, Halves};
 pub use completer::Completer;
 pub use config::QueueConfig;

@@ -28,36 +28,22 @@ pub(super) struct Outlet<A> {
     pub burst_packets: u32,
 }
 
-impl Outlet<()> {
+impl<A: Admission> Outlet<A> {
     pub(super) fn new(
         unit: Unit,
         tag: Tag,
         burst_packets: u32,
         segmenter: Option<LateSegmenter>,
+        admission: A,
     ) -> Self {
         Self {
             tag,
             generations: GenerationClock::default(),
             unit: UnitMask::new(unit),
-            admission: (),
+            admission,
             gso: GsoPackets::new(segmenter),
             kick_pending: false,
             burst_packets,
-        }
-    }
-}
-
-impl<A: Admission> Outlet<A> {
-    /// Replaces the second limit.
-    pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> Outlet<B> {
-        Outlet {
-            tag: self.tag,
-            generations: self.generations,
-            unit: self.unit,
-            admission: map(self.admission),
-            gso: self.gso,
-            kick_pending: self.kick_pending,
-            burst_packets: self.burst_packets,
         }
     }
 

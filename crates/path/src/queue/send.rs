@@ -23,23 +23,12 @@ pub(super) struct SendHalf<Q, A> {
     epoch: u32,
 }
 
-impl<Q: Qdisc> SendHalf<Q, ()> {
-    pub(super) fn new(qdisc: Q, outlet: Outlet<()>) -> Self {
+impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
+    pub(super) fn new(qdisc: Q, outlet: Outlet<A>) -> Self {
         Self {
             qdisc,
             outlet,
             epoch: 0,
-        }
-    }
-}
-
-impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
-    /// Replaces the second limit.
-    pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> SendHalf<Q, B> {
-        SendHalf {
-            qdisc: self.qdisc,
-            outlet: self.outlet.map_admission(map),
-            epoch: self.epoch,
         }
     }
 

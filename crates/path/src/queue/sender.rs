@@ -1,19 +1,16 @@
 //! The sending half of a queue, on a thread of its own.
 
-use alloc::sync::Arc;
-
 use super::admission::Admission;
 use super::context::Context;
 use super::counters::SenderCounters;
 use super::error::NoRoom;
 use super::outcome::Stop;
 use super::send::SendHalf;
-use super::shared::{HalfHandle, Shared};
+use super::shared::HalfHandle;
 use crate::driver::TxRing;
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
-use crate::sharing::Threads;
 
 /// The sending half: the discipline, the sender's half of the ledger, and the ring.
 pub struct Sender<R, Q = AnyQdisc, P = (), A = ()> {
@@ -24,24 +21,6 @@ pub struct Sender<R, Q = AnyQdisc, P = (), A = ()> {
 }
 
 impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
-    /// Replaces the second limit.
-    pub(crate) fn map_admission<B: Admission>(
-        self,
-        map: impl FnOnce(A) -> B,
-    ) -> Sender<R, Q, P, B> {
-        Sender {
-            half: self.half.map_admission(map),
-            shared: self.shared,
-            ring: self.ring,
-            probe: self.probe,
-        }
-    }
-
-    /// Returns the shared state, for a gate that wakes this queue.
-    pub(crate) fn shared(&self) -> Arc<Shared<Threads>> {
-        self.shared.0.clone()
-    }
-
     /// Passes `packet` to the discipline, which might drop it. Call [`run`](Self::run) afterwards,
     /// once per batch.
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
