@@ -1,7 +1,5 @@
 //! The settings of a queue, by type and by their sysfs names.
 
-use core::fmt;
-
 use taut_dql::{Config, Error, MAX_LIMIT};
 
 /// Nanoseconds per millisecond, the unit of the times below.
@@ -45,37 +43,21 @@ pub enum Setting {
 }
 
 /// The reason why a tunable was not set; nothing changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TunableError {
     /// No tunable has this name.
+    #[error("unknown tunable; allowed: {}", Tunable::ALL.map(Tunable::name).join(" "))]
     UnknownName,
     /// The tunable is read only.
+    #[error("{} can only be read", .0.name())]
     ReadOnly(Tunable),
     /// The value is not allowed.
+    #[error("bad {}; allowed: {}", .0.name(), .0.allowed())]
     BadValue(Tunable),
     /// The rule rejects the value.
+    #[error("bad {}: {}", .0.name(), .1)]
     Rejected(Tunable, Error),
 }
-
-impl fmt::Display for TunableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownName => {
-                f.write_str("unknown tunable; allowed:")?;
-                Tunable::ALL
-                    .iter()
-                    .try_for_each(|tunable| write!(f, " {}", tunable.name()))
-            }
-            Self::ReadOnly(tunable) => write!(f, "{} can only be read", tunable.name()),
-            Self::BadValue(tunable) => {
-                write!(f, "bad {}; allowed: {}", tunable.name(), tunable.allowed())
-            }
-            Self::Rejected(tunable, error) => write!(f, "bad {}: {error}", tunable.name()),
-        }
-    }
-}
-
-impl core::error::Error for TunableError {}
 
 impl Tunable {
     /// All tunables.

@@ -147,7 +147,8 @@ impl fmt::Display for Range {
 }
 
 /// The text is not a discipline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct ParseQdiscError {
     /// Position of the first character of the offending token, from 1.
     pub position: usize,
@@ -167,14 +168,6 @@ impl ParseQdiscError {
         Self { position, message }
     }
 }
-
-impl fmt::Display for ParseQdiscError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl core::error::Error for ParseQdiscError {}
 
 fn parameters_of<'a>(keywords: &'a [&str]) -> impl Iterator<Item = &'static Parameter> + 'a {
     let parameters = PARAMETERS.iter();
