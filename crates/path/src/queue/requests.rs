@@ -1,6 +1,6 @@
 //! Settings that other threads request, and those that they read.
 
-use taut_dql::{Config, MAX_LIMIT};
+use taut_dql::Config;
 
 use super::outcome::Snapshot;
 use crate::sharing::{Sharing, Wide, Word};
@@ -103,21 +103,7 @@ impl<M: Sharing> PublishedSettings<M> {
 
     /// The limit and its settings. The totals stay 0.
     pub(super) fn snapshot(&self, in_flight: u32) -> Snapshot {
-        let config = self.config();
-        let early_completions = self.early.load() != 0;
-        Snapshot {
-            limit: if early_completions {
-                MAX_LIMIT
-            } else {
-                config.limit
-            },
-            min_limit: config.min_limit,
-            max_limit: config.max_limit,
-            hold_time_ns: config.hold_time_ns,
-            in_flight,
-            early_completions,
-            ..Snapshot::default()
-        }
+        Snapshot::of(self.config(), self.early.load() != 0, in_flight)
     }
 }
 
@@ -140,6 +126,8 @@ pub(super) fn check<M: Sharing>(
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
+
+    use taut_dql::MAX_LIMIT;
 
     use super::*;
     use crate::sharing::{Local, Threads};

@@ -38,8 +38,11 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        let at = Context::new(now_ns, sink, &mut self.probe);
-        self.half.offer(&self.shared, packet, at)
+        if !self.half.qdisc.accepts(&packet) {
+            return Err(NoRoom(packet));
+        }
+        self.enqueue(packet, now_ns, sink);
+        Ok(())
     }
 
     /// For a sender that found no room in [`run`](Self::run): arms the waker of the queue, then
@@ -63,16 +66,6 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     /// [`Queue::reset`](super::Queue::reset).
     pub fn request_reset(&self) {
         self.shared.request_reset();
-    }
-
-    /// Returns `true` if the limit stopped the queue. The completer can clear it at any time.
-    pub fn stopped_by_stack(&self) -> bool {
-        self.shared.stack.is_closed()
-    }
-
-    /// Returns `true` if a full ring stopped the queue. The completer can clear it at any time.
-    pub fn stopped_by_driver(&self) -> bool {
-        self.shared.driver.is_closed()
     }
 
     /// Returns the packets and bytes in the discipline.
@@ -100,16 +93,6 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     pub fn ring_mut(&mut self) -> &mut R {
         &mut self.ring
     }
-
-    /// Returns the probe.
-    pub fn probe(&self) -> &P {
-        &self.probe
-    }
-
-    /// Returns the probe.
-    pub fn probe_mut(&mut self) -> &mut P {
-        &mut self.probe
-    }
 }
 
 impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
@@ -120,6 +103,34 @@ impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         match stop {
             Stop::Limit | Stop::RingFull if self.shared.is_closed() => Stop::Closed,
             stop => stop,
+        }
+    }
+
+    /// Runs until no packet is ready. While the limit or the ring has no room, it parks this
+    /// thread, which the completer wakes; the waker of the queue is not needed. `now_ns` is the
+    /// clock, read before each run. Needs feature `std`.
+    ///
+    /// It never returns [`Stop::Limit`] or [`Stop::RingFull`]. While completions stall it does not
+    /// return, until the queue is reset or the completer is dropped.
+    #[cfg(feature = "std")]
+    pub fn run_blocking<S: PacketSink + ?Sized>(
+        &mut self,
+        mut now_ns: impl FnMut() -> u64,
+        sink: &mut S,
+    ) -> Stop<R::Error> {
+        loop {
+            match self.run(now_ns(), sink) {
+                Stop::Limit | Stop::RingFull => {
+                    // First, because the completer can wake this thread as soon as it waits.
+                    self.shared
+                        .room
+                        .replace_parked(Some(std::thread::current()));
+                    if self.must_wait() {
+                        std::thread::park();
+                    }
+                }
+                stop => return stop,
+            }
         }
     }
 }
