@@ -6,14 +6,16 @@ use core::fmt::Debug;
 use core::ops::Deref;
 
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-use crate::sync::{AtomicU32, Ordering, SingleWriterU64, fence};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, SingleWriterU64, fence};
 
 /// One way of sharing.
 pub trait Sharing: Debug + Sized + 'static {
-    /// A number or a flag with one writer, unless a method says otherwise.
+    /// A number with one writer, unless a method says otherwise.
     type Word: Word;
     /// A time in ns, or a counter, with one writer.
     type Wide: Wide;
+    /// A flag that both halves write.
+    type Flag: Flag;
     /// The numbers that one half writes: a cache line of its own if another thread reads them.
     type Line<T>: Deref<Target = T> + From<T>;
     /// `true` if another thread can see or change the queue.
@@ -51,6 +53,18 @@ pub trait Wide: Debug {
     fn load(&self) -> u64;
     /// Stores the value.
     fn store(&self, value: u64);
+}
+
+/// A flag that any thread can write.
+pub trait Flag: Debug {
+    /// A flag that holds `value`.
+    fn new(value: bool) -> Self;
+    /// Returns the value. Everything that its writer wrote before it is visible afterwards.
+    fn load(&self) -> bool;
+    /// Stores the value after everything that this thread wrote before.
+    fn store(&self, value: bool);
+    /// Clears the flag. Returns `true` if it was set; a flag that is not set is not written.
+    fn clear(&self) -> bool;
 }
 
 /// One thread, or one lock, owns both halves.
@@ -97,6 +111,7 @@ line!(Packed, CacheAligned);
 impl Sharing for Local {
     type Word = Cell<u32>;
     type Wide = Cell<u64>;
+    type Flag = Cell<bool>;
     type Line<T> = Packed<T>;
     const SHARED: bool = false;
 
@@ -108,6 +123,7 @@ impl Sharing for Local {
 impl Sharing for Threads {
     type Word = AtomicU32;
     type Wide = SingleWriterU64;
+    type Flag = AtomicBool;
     type Line<T> = CacheAligned<T>;
     const SHARED: bool = true;
 
@@ -230,5 +246,48 @@ impl Wide for SingleWriterU64 {
     #[inline]
     fn store(&self, value: u64) {
         SingleWriterU64::store(self, value);
+    }
+}
+
+impl Flag for Cell<bool> {
+    fn new(value: bool) -> Self {
+        Cell::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> bool {
+        self.get()
+    }
+
+    #[inline]
+    fn store(&self, value: bool) {
+        self.set(value);
+    }
+
+    #[inline]
+    fn clear(&self) -> bool {
+        self.replace(false)
+    }
+}
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+impl Flag for AtomicBool {
+    fn new(value: bool) -> Self {
+        AtomicBool::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> bool {
+        AtomicBool::load(self, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store(&self, value: bool) {
+        AtomicBool::store(self, value, Ordering::Release);
+    }
+
+    #[inline]
+    fn clear(&self) -> bool {
+        AtomicBool::compare_exchange(self, true, false, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }

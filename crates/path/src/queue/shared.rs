@@ -10,7 +10,7 @@ use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;
 use crate::room::RoomWaker;
-use crate::sharing::{Sharing, Threads, Word};
+use crate::sharing::{Flag, Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
 use taut_dql::stall::Generations;
 
@@ -35,7 +35,7 @@ pub(crate) struct Shared<M: Sharing> {
 /// Written by any thread.
 pub(super) struct Others<M: Sharing> {
     /// `true` after one half was dropped.
-    closed: M::Word,
+    closed: M::Flag,
     pub requests: Requests<M>,
 }
 
@@ -53,7 +53,7 @@ impl<M: Sharing> Shared<M> {
             completer: CompleterCells::new().into(),
             settings: PublishedSettings::new().into(),
             others: Others {
-                closed: M::Word::new(0),
+                closed: M::Flag::new(false),
                 requests: Requests::new(),
             }
             .into(),
@@ -85,12 +85,12 @@ impl<M: Sharing> Shared<M> {
 
     /// Returns `true` if one half was dropped.
     pub(super) fn is_closed(&self) -> bool {
-        self.others.closed.load_acquire() != 0
+        self.others.closed.load()
     }
 
     /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
-        self.others.closed.store_release(1);
+        self.others.closed.store(true);
         self.room.notify();
         self.completer_waker.wake_by_ref();
     }
