@@ -15,6 +15,7 @@ import functools
 import json
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,10 @@ def count(program, *arguments, expected=None, callgrind=()):
     return instructions
 
 
+def load():
+    return example("taut-path", "cost")
+
+
 def slope(program, few, many, *before, after=()):
     """Instructions for a packet: the difference of two runs, without start and end."""
     totals = [count(program, *before, it, *after, expected=str(it)) for it in (few, many)]
@@ -92,13 +97,13 @@ def simulator():
 
 def estimator():
     """A row for each case, for a packet, without the instructions of the empty loop."""
-    program, packets, rows = example("taut-dql", "cost"), 1048576, []
+    packets, rows = 1048576, []
     for batch, depth, reference, limit, completed in ESTIMATOR:
         ends = f"limit {limit} num_queued 814848784 num_completed {completed}"
         row = {"batch_packets": batch, "depth": depth}
-        empty = count(program, "--empty", batch, depth)
+        empty = count(load(), "ledger", "empty", batch, depth)
         for variant in ("owned", "shared"):
-            total = count(program, f"--{variant}", batch, depth, expected=ends)
+            total = count(load(), "ledger", variant, batch, depth, expected=ends)
             row[variant] = round((total - empty) / packets, 2)
         rows.append({**row, "reference": reference})
     return rows
@@ -181,11 +186,10 @@ def check():
 
 def limits():
     """Many short batches and few long ones: two equations for the cost of a packet and a batch."""
-    program, packets, many, few = example("taut-path", "limit_cost"), 1048576, 131072, 16384
-    rows = []
+    packets, many, few, rows = 1048576, 131072, 16384, []
     for gaps in ("even", "jitter", "rare"):
         totals = {
-            (rule, batches): count(program, rule, gaps, packets, batches)
+            (rule, batches): count(load(), "limit", rule, gaps, packets, batches)
             for rule in ("none", "off", "dql", "taut")
             for batches in (many, few)
         }
@@ -194,24 +198,38 @@ def limits():
             batch = (of_many - of_few) / (many - few)
             rows.append([gaps, rule, f"{(of_few - few * batch) / packets:.1f}", f"{batch:.1f}"])
     print(table(["gaps", "rule", "packet", "batch"], rows, left=2), end="\n\n", flush=True)
-    subprocess.run([program, "memory"], check=True)
+    subprocess.run([load(), "memory"], check=True)
     return 0
+
+
+def processor_s(*arguments):
+    """The processor time of a process in s, the least of five."""
+    def once():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        subprocess.run([load(), *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return min(once() for _ in range(5))
 
 
 def qdiscs():
     """Enqueue and dequeue of a packet; `full` also drops one. The rest creates and fills."""
-    program, packets, rows = example("taut-path", "qdisc_cost"), 65536, []
-    subprocess.run([program], check=True)
+    packets, timed, rows, times = 65536, 1 << 22, [], []
     flows = [1, 100, 1024, 10000]
-    for name, *how in (
-        ["pfifo_fast"], ["pfifo"], ["codel"], ["fq_codel"], ["fq_codel flows 16384"],
-        ["pfifo", "burst"], ["fq_codel flows 16384", "burst"],
-        ["fq_codel", "full"], ["fq_codel flows 16384", "full"],
+    for name, mode in (
+        ("pfifo_fast", "plain"), ("pfifo", "plain"), ("codel", "plain"), ("fq_codel", "plain"),
+        ("fq_codel flows 16384", "plain"), ("pfifo", "burst"), ("fq_codel flows 16384", "burst"),
+        ("fq_codel", "full"), ("fq_codel flows 16384", "full"),
     ):
-        cells = [count(program, name, it, packets, *how) - count(program, name, it, 0, *how)
-                 for it in flows]
-        rows.append([", ".join([name, *how]), *(it // packets for it in cells)])
-    print(table(["active flows", *flows], rows))
+        counts, rates = [], []
+        for it in flows:
+            case = ("qdisc", name, mode, it)
+            counts.append((count(load(), *case, packets) - count(load(), *case, 0)) // packets)
+            seconds = processor_s(*case, timed) - processor_s(*case, 0)
+            rates.append(f"{timed / seconds / 1e6:.1f}")
+        rows.append([f"{name}, {mode}", *counts])
+        times.append([f"{name}, {mode}", *rates])
+    print(table(["instructions, active flows", *flows], rows), end="\n\n")
+    print(table(["million packets in a second of processor time", *flows], times))
     return 0
 
 

@@ -27,8 +27,19 @@ impl Config {
     /// Checks the settings. Returns [`Error::LimitTooLarge`] for a limit or a bound above
     /// [`MAX_LIMIT`], and [`Error::MinAboveMax`] for bounds that exclude every limit.
     pub fn validate(&self) -> Result<(), Error> {
-        check_limit(self.limit)?;
-        check_bounds(self.min_limit, self.max_limit)
+        for limit in [self.limit, self.min_limit, self.max_limit] {
+            if limit > MAX_LIMIT {
+                return Err(Error::LimitTooLarge { limit });
+            }
+        }
+        let (min_limit, max_limit) = (self.min_limit, self.max_limit);
+        if min_limit > max_limit {
+            return Err(Error::MinAboveMax {
+                min_limit,
+                max_limit,
+            });
+        }
+        Ok(())
     }
 }
 
@@ -36,23 +47,4 @@ impl Default for Config {
     fn default() -> Self {
         Config::DEFAULT
     }
-}
-
-pub(crate) fn check_limit(limit: u32) -> Result<(), Error> {
-    if limit > MAX_LIMIT {
-        return Err(Error::LimitTooLarge { limit });
-    }
-    Ok(())
-}
-
-pub(crate) fn check_bounds(min_limit: u32, max_limit: u32) -> Result<(), Error> {
-    check_limit(min_limit)?;
-    check_limit(max_limit)?;
-    if min_limit > max_limit {
-        return Err(Error::MinAboveMax {
-            min_limit,
-            max_limit,
-        });
-    }
-    Ok(())
 }

@@ -85,9 +85,10 @@ pub struct PoolCounters {
 }
 
 /// The error of a call of a pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
     /// The frame is not of this pool.
+    #[error("frame {index} is not of this pool, which has {frames} frames, counted from 0")]
     NoSuchFrame {
         /// Its index.
         index: u32,
@@ -95,21 +96,25 @@ pub enum PoolError {
         frames: u32,
     },
     /// The frame is not taken: it was released before.
+    #[error("frame {index} is not in use: it was released before, or never taken")]
     NotTaken {
         /// Its index.
         index: u32,
     },
     /// The bytes of the frame are lent, so there is a second handle of it.
+    #[error("frame {index} is in use: another handle of it exists")]
     InUse {
         /// Its index.
         index: u32,
     },
     /// No frame is free.
+    #[error("all {frames} frames of the pool are in use")]
     Empty {
         /// Frames of this pool.
         frames: u32,
     },
     /// The bytes are longer than a frame.
+    #[error("{bytes} bytes are too long; a frame holds {frame_bytes}")]
     TooLong {
         /// The bytes.
         bytes: usize,
@@ -117,30 +122,6 @@ pub enum PoolError {
         frame_bytes: u32,
     },
 }
-
-impl fmt::Display for PoolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchFrame { index, frames } => write!(
-                f,
-                "frame {index} is not of this pool, which has {frames} frames, counted from 0"
-            ),
-            Self::NotTaken { index } => write!(
-                f,
-                "frame {index} is not in use: it was released before, or never taken"
-            ),
-            Self::InUse { index } => {
-                write!(f, "frame {index} is in use: another handle of it exists")
-            }
-            Self::Empty { frames } => write!(f, "all {frames} frames of the pool are in use"),
-            Self::TooLong { bytes, frame_bytes } => {
-                write!(f, "{bytes} bytes are too long; a frame holds {frame_bytes}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for PoolError {}
 
 impl FramePool {
     /// Creates a pool of `frames` free frames (0 counts as 1) of `frame_bytes` bytes each. All

@@ -72,29 +72,24 @@ impl Probe for () {
     }
 }
 
-impl<P: Probe + ?Sized> Probe for &mut P {
-    #[inline]
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        (**self).event(now_ns, event);
-    }
+macro_rules! behind_a_pointer {
+    ($($pointer:ty),*) => {$(
+        impl<P: Probe + ?Sized> Probe for $pointer {
+            #[inline]
+            fn event(&mut self, now_ns: u64, event: Event<'_>) {
+                (**self).event(now_ns, event);
+            }
 
-    #[inline]
-    fn is_enabled(&self) -> bool {
-        (**self).is_enabled()
-    }
+            #[inline]
+            fn is_enabled(&self) -> bool {
+                (**self).is_enabled()
+            }
+        }
+    )*};
 }
 
-impl<P: Probe + ?Sized> Probe for alloc::boxed::Box<P> {
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        (**self).event(now_ns, event);
-    }
+behind_a_pointer!(&mut P, alloc::boxed::Box<P>);
 
-    fn is_enabled(&self) -> bool {
-        (**self).is_enabled()
-    }
-}
-
-/// Ignores events, or passes them to a probe.
 impl<P: Probe> Probe for Option<P> {
     #[inline]
     fn event(&mut self, now_ns: u64, event: Event<'_>) {

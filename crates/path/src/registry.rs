@@ -62,28 +62,16 @@ struct RegisteredQdisc {
 }
 
 /// A limit or a discipline cannot be registered under its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name is built-in or registered already.
+    #[error("the name {0} is taken")]
     Taken(&'static str),
     /// Not a letter followed by letters, digits, `-` and `_`. Another name could not be parsed, or
     /// would hide a number such as `40k`.
+    #[error("the name is {0:?}; allowed: a letter, then letters, digits, - and _")]
     Invalid(&'static str),
 }
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Taken(name) => write!(f, "the name {name} is taken"),
-            Self::Invalid(name) => write!(
-                f,
-                "the name is {name:?}; allowed: a letter, then letters, digits, - and _"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for NameError {}
 
 impl Registry {
     /// The built-in limits and disciplines.
@@ -214,7 +202,7 @@ impl Registry {
         let spec = Spec::split(text);
         let mut registered = self.limits.iter();
         if let Some((info, make)) = registered.find(|(info, _)| info.name == spec.name) {
-            let limit = make(spec.argument.0).map_err(ParseLimitError::Registered)?;
+            let limit = make(spec.argument).map_err(ParseLimitError::Registered)?;
             return match spec.is_plain() {
                 true => Ok(limit),
                 false => spec.visit(limit, info.adapts, Boxed),
@@ -243,8 +231,7 @@ impl Registry {
             let made = (qdisc.make)(parameters.trim()).map_err(ParseQdiscError::registered)?;
             return Ok(AnyQdisc::from_box(trimmed, made));
         }
-        let names = self.qdiscs.iter().map(|known| known.name);
-        builtin_qdisc(text).map_err(|error| error.or_one_of(names))
+        builtin_qdisc(text, self.qdiscs.iter().map(|known| known.name))
     }
 }
 

@@ -1,7 +1,5 @@
 //! The settings of a queue, by type and by their sysfs names.
 
-use core::fmt;
-
 use taut_dql::{Config, Error, MAX_LIMIT};
 
 /// Nanoseconds per millisecond, the unit of the times below.
@@ -45,37 +43,21 @@ pub enum Setting {
 }
 
 /// The reason why a tunable was not set; nothing changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TunableError {
     /// No tunable has this name.
+    #[error("unknown tunable; allowed: {}", Tunable::ALL.map(Tunable::name).join(" "))]
     UnknownName,
     /// The tunable is read only.
+    #[error("{} can only be read", .0.name())]
     ReadOnly(Tunable),
     /// The value is not allowed.
+    #[error("bad {}; allowed: {}", .0.name(), .0.allowed())]
     BadValue(Tunable),
     /// The rule rejects the value.
+    #[error("bad {}: {}", .0.name(), .1)]
     Rejected(Tunable, Error),
 }
-
-impl fmt::Display for TunableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownName => {
-                f.write_str("unknown tunable; allowed:")?;
-                Tunable::ALL
-                    .iter()
-                    .try_for_each(|tunable| write!(f, " {}", tunable.name()))
-            }
-            Self::ReadOnly(tunable) => write!(f, "{} can only be read", tunable.name()),
-            Self::BadValue(tunable) => {
-                write!(f, "bad {}; allowed: {}", tunable.name(), tunable.allowed())
-            }
-            Self::Rejected(tunable, error) => write!(f, "bad {}: {error}", tunable.name()),
-        }
-    }
-}
-
-impl core::error::Error for TunableError {}
 
 impl Tunable {
     /// All tunables.
@@ -132,28 +114,29 @@ impl Tunable {
     /// # Errors
     /// [`TunableError::BadValue`] lists the allowed values; [`TunableError::ReadOnly`].
     pub fn parse(self, value: &str) -> Result<Setting, TunableError> {
-        let setting = match self {
-            Self::Limit => Setting::Limit,
-            Self::LimitMin => Setting::LimitMin,
-            Self::LimitMax => Setting::LimitMax,
-            Self::HoldTimeMs => Setting::HoldTimeMs,
-            Self::StallThresholdMs => Setting::StallThresholdMs,
-            Self::Inflight | Self::StallCnt | Self::StallMax => {
-                return Err(TunableError::ReadOnly(self));
-            }
-        };
+        let read_only = TunableError::ReadOnly(self);
+        self.setting(0).ok_or(read_only)?;
         let number = match value.trim() {
             "max" if self == Self::LimitMax => MAX_LIMIT,
             value => value.parse().map_err(|_| TunableError::BadValue(self))?,
         };
-        Ok(setting(number))
+        self.setting(number).ok_or(read_only)
+    }
+
+    /// Returns the setting with this value; `None` if the tunable is read only.
+    pub(crate) const fn setting(self, value: u32) -> Option<Setting> {
+        Some(match self {
+            Self::Limit => Setting::Limit(value),
+            Self::LimitMin => Setting::LimitMin(value),
+            Self::LimitMax => Setting::LimitMax(value),
+            Self::HoldTimeMs => Setting::HoldTimeMs(value),
+            Self::StallThresholdMs => Setting::StallThresholdMs(value),
+            Self::Inflight | Self::StallCnt | Self::StallMax => return None,
+        })
     }
 }
 
 impl Setting {
-    /// Number of kinds of settings.
-    pub(crate) const KINDS: usize = 5;
-
     /// Returns the tunable that it sets.
     pub const fn tunable(self) -> Tunable {
         match self {
@@ -173,26 +156,6 @@ impl Setting {
             | Self::LimitMax(value)
             | Self::HoldTimeMs(value)
             | Self::StallThresholdMs(value) => value,
-        }
-    }
-
-    pub(crate) const fn kind(self) -> usize {
-        match self {
-            Self::Limit(_) => 0,
-            Self::LimitMin(_) => 1,
-            Self::LimitMax(_) => 2,
-            Self::HoldTimeMs(_) => 3,
-            Self::StallThresholdMs(_) => 4,
-        }
-    }
-
-    pub(crate) const fn of_kind(kind: usize, value: u32) -> Self {
-        match kind {
-            0 => Self::Limit(value),
-            1 => Self::LimitMin(value),
-            2 => Self::LimitMax(value),
-            3 => Self::HoldTimeMs(value),
-            _ => Self::StallThresholdMs(value),
         }
     }
 

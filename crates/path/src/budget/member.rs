@@ -2,8 +2,15 @@
 
 use alloc::sync::Arc;
 
-use super::device::Device;
+use super::rule::SharedRule;
+use super::waiters::Waiters;
 use crate::queue::Admission;
+
+/// The room and the rule of a budget.
+pub(super) struct Device {
+    pub(super) waiters: Waiters,
+    pub(super) rule: SharedRule,
+}
 
 /// One half of a queue under a budget. When the completer's half is dropped, the queue's bytes in
 /// flight become room for other queues.

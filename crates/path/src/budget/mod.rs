@@ -26,7 +26,6 @@
 //! cover an interrupt of every queue. With a shorter interval it counts bytes that are completed
 //! but not yet reported as in the device, and the limit stays too low.
 
-mod device;
 mod member;
 #[cfg(all(test, loom))]
 mod models;
@@ -36,12 +35,15 @@ mod waiters;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::driver::{Completions, TxRing};
 use crate::limit::{AnyLimit, Limit, Unit};
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
-use crate::queue::{Halves, QueueConfigError};
+use crate::queue::shared::Shared;
+use crate::queue::{Admission, Builder, Halves, HalvesOf, QueueConfigError};
+use crate::sharing::Threads;
 
-use device::Device;
+use member::Device;
 pub use member::Member;
 use rule::SharedRule;
 use waiters::{BudgetQueue, Waiters};
@@ -71,40 +73,63 @@ impl Budget {
 /// The halves of a queue under a budget.
 pub type BudgetHalves<R, C, L, Q, P> = Halves<R, C, L, Q, P, Member>;
 
-/// Puts new queues under a budget. `rule` counts bytes and updates the budget once per
-/// `interval_ns`; 0 updates it with every batch. The completer of one queue can wake another.
+/// Builds queues under a budget, whose clock starts at `now_ns`. `rule` counts bytes and updates
+/// the budget once per `interval_ns`; 0 updates it with every batch. The completer of one queue can
+/// wake another.
 ///
 /// # Errors
-/// If the rule counts packets, or a queue has already sent.
+/// If the rule counts packets, or the settings of a queue are invalid for its ring.
 #[allow(clippy::type_complexity, reason = "a budget and its queues")]
 pub fn attach<R, C, L, Q, P>(
     rule: AnyLimit,
     interval_ns: u64,
-    halves: Vec<Halves<R, C, L, Q, P>>,
+    queues: Vec<Builder<(R, C), L, Q, P>>,
     now_ns: u64,
 ) -> Result<(Budget, Vec<BudgetHalves<R, C, L, Q, P>>), QueueConfigError>
 where
+    R: TxRing,
+    C: Completions,
     L: Limit,
     Q: Qdisc,
-    P: Probe,
+    P: Probe + Clone,
+{
+    attach_as(rule, interval_ns, queues, now_ns, |member, _| member)
+}
+
+/// As [`attach`], with the admission of a sender that `admission` makes of its member.
+#[allow(clippy::type_complexity, reason = "a budget and its queues")]
+fn attach_as<R, C, L, Q, P, A: Admission>(
+    rule: AnyLimit,
+    interval_ns: u64,
+    queues: Vec<Builder<(R, C), L, Q, P>>,
+    now_ns: u64,
+    admission: impl Fn(Member, &Arc<Shared<Threads>>) -> A,
+) -> Result<(Budget, Vec<HalvesOf<R, C, L, Q, P, A, Member>>), QueueConfigError>
+where
+    R: TxRing,
+    C: Completions,
+    L: Limit,
+    Q: Qdisc,
+    P: Probe + Clone,
 {
     if rule.unit() != Unit::Bytes {
         return Err(QueueConfigError::BudgetNotInBytes);
     }
-    if halves.iter().any(|(sender, ..)| sender.in_flight() > 0) {
-        return Err(QueueConfigError::NotNew);
-    }
+    let prepared = queues.into_iter().map(|queue| {
+        let (prepared, shared) = queue.prepare(now_ns)?;
+        Ok((prepared, Arc::new(shared)))
+    });
+    let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
     let (rule, limit_bytes) = SharedRule::new(rule, interval_ns, now_ns);
-    let queues = halves.iter().map(|(sender, ..)| sender.shared());
+    let queues = prepared.iter().map(|(_, shared)| shared.clone());
     let waiters = Waiters::new(queues.map(BudgetQueue::new).collect(), limit_bytes);
     let device = Arc::new(Device { waiters, rule });
-    let halves = halves.into_iter().enumerate();
-    let joined = halves.map(|(queue, (sender, completer, monitor))| {
+    let prepared = prepared.into_iter().enumerate();
+    let halves = prepared.map(|(queue, (prepared, shared))| {
         let (of_sender, of_completer) = Member::pair(&device, queue);
-        let sender = sender.map_admission(|()| of_sender);
-        let completer = completer.map_admission(|()| of_completer);
-        (sender, completer, monitor)
+        let of_sender = admission(of_sender, &shared);
+        prepared.share(shared, of_sender, of_completer)
     });
-    let joined = joined.collect();
-    Ok((Budget(device), joined))
+    let halves = halves.collect();
+    Ok((Budget(device), halves))
 }

@@ -5,29 +5,31 @@
 
 use alloc::sync::Arc;
 use alloc::vec;
+use core::cell::Cell;
 
 use loom::thread;
 
-use super::{Member, attach};
+use super::{Member, attach_as};
 use crate::limit::{AnyLimit, Fixed};
 use crate::models_support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use crate::packet::{Frame, Packet};
 use crate::qdisc::Fifo;
 use crate::queue::shared::Shared;
-use crate::queue::{Admission, Completer, Halves, Queue, Sender};
+use crate::queue::{Admission, Builder, Queue, Sender};
 use crate::sharing::Threads;
 
 /// A member that does not recheck the budget after its gate was closed.
 struct Hasty {
     member: Member,
     shared: Arc<Shared<Threads>>,
+    is_hasty: bool,
 }
 
 impl Admission for Hasty {
     const SHARED: bool = true;
 
     fn admits(&self, limit_has_room: bool) -> bool {
-        let looks = !limit_has_room || !self.shared.is_stopped_by_stack();
+        let looks = !self.is_hasty || !limit_has_room || !self.shared.is_stopped_by_stack();
         looks && self.member.admits(limit_has_room)
     }
 
@@ -44,46 +46,52 @@ impl Admission for Hasty {
     }
 
     fn share_room(&self) {
-        if !self.shared.is_stopped_by_stack() {
+        if !self.is_hasty || !self.shared.is_stopped_by_stack() {
             self.member.share_room();
         }
     }
 }
 
-type PlainHalves = Halves<Submit, Reap, Fixed, Fifo, ()>;
+type QueueBuilder = Builder<(Submit, Reap), Fixed, Fifo, ()>;
 
-fn queue(packets: u32) -> (PlainHalves, loom::sync::Arc<Counts>) {
+fn queue() -> (QueueBuilder, loom::sync::Arc<Counts>) {
     let (submit, reap, counts) = pair(8);
-    let mut halves = Queue::builder(submit, reap)
+    let builder = Queue::builder(submit, reap)
         .with_limit(Fixed::off())
-        .with_qdisc(Fifo::new(4))
-        .build_halves(0)
-        .expect("valid settings");
+        .with_qdisc(Fifo::new(4));
+    (builder, counts)
+}
+
+fn enqueue<A: Admission>(sender: &mut Sender<Submit, Fifo, (), A>, packets: u32) {
     for index in 0..packets {
         let packet = Packet::new(Frame::new(index), PACKET_BYTES);
-        halves.0.enqueue(packet, 0, &mut Nothing);
+        sender.enqueue(packet, 0, &mut Nothing);
     }
-    (halves, counts)
 }
 
 /// The first queue fills the budget and completes, while the second waits for room. `admission`
-/// builds the admission of the second queue's sender.
+/// builds the admission of a sender, for the second queue if the flag is set.
 fn one_waits_while_the_other_completes<A: Admission>(
-    admission: fn(Member, Arc<Shared<Threads>>) -> A,
+    admission: fn(Member, Arc<Shared<Threads>>, bool) -> A,
 ) where
     A: Send + 'static,
 {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(move || {
-        let ((first, _), (second, counts)) = (queue(2), queue(3));
+        let ((first, _), (second, counts)) = (queue(), queue());
         let rule = AnyLimit::bytes(PACKET_BYTES);
-        let (_, halves) = attach(rule, 0, vec![first, second], 0).expect("the rule counts bytes");
+        let is_second = Cell::new(false);
+        let attached = attach_as(rule, 0, vec![first, second], 0, |member, shared| {
+            admission(member, shared.clone(), is_second.replace(true))
+        });
+        let (_, halves) = attached.expect("the rule counts bytes");
         let mut halves = halves.into_iter();
         let (Some(first), Some(second)) = (halves.next(), halves.next()) else {
             unreachable!("two queues were attached");
         };
         let (mut sender, mut completer, _) = first;
+        enqueue(&mut sender, 2);
         assert!(send_until_asleep(&mut sender));
         let completing = thread::spawn(move || {
             let completed = completer.complete(1, &mut Nothing);
@@ -92,9 +100,8 @@ fn one_waits_while_the_other_completes<A: Admission>(
                 send_until_asleep(&mut sender);
             }
         });
-        let (sender, completer, _): (Sender<_, _, _, _>, Completer<_, _, _, _>, _) = second;
-        let shared = sender.shared();
-        let mut sender = sender.map_admission(|member| admission(member, shared));
+        let (mut sender, completer, _) = second;
+        enqueue(&mut sender, 3);
         let asleep = send_until_asleep(&mut sender);
         completing.join().expect("the completer does not panic");
         // All of the first queue is complete, so the budget has room. The second queue may wait for
@@ -109,11 +116,15 @@ fn one_waits_while_the_other_completes<A: Admission>(
 
 #[test]
 fn completion_of_another_queue_starts_one_that_waits() {
-    one_waits_while_the_other_completes(|member, _| member);
+    one_waits_while_the_other_completes(|member, _, _| member);
 }
 
 #[test]
 #[should_panic(expected = "lost wake-up")]
 fn sender_without_recheck_loses_a_wakeup() {
-    one_waits_while_the_other_completes(|member, shared| Hasty { member, shared });
+    one_waits_while_the_other_completes(|member, shared, is_hasty| Hasty {
+        member,
+        shared,
+        is_hasty,
+    });
 }

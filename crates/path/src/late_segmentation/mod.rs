@@ -54,19 +54,9 @@ pub const CHUNKS_PER_LIMIT: RangeInclusive<u32> = 1..=1_000;
 const AUTO_CHUNKS_PER_LIMIT: u32 = 12;
 
 /// The text is not a [`LateSegmentation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("allowed: auto, off, all, 1/1 to 1/1000 of the limit, or a time from 1us to 10s")]
 pub struct ParseLateSegmentationError;
-
-impl fmt::Display for ParseLateSegmentationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "allowed: auto, off, all, 1/1 to 1/1000 of the limit, \
-             or a time from 1us to 10s",
-        )
-    }
-}
-
-impl core::error::Error for ParseLateSegmentationError {}
 
 impl FromStr for LateSegmentation {
     type Err = ParseLateSegmentationError;

@@ -6,10 +6,10 @@ use core::fmt;
 
 use taut_dql::forward_limit;
 
-use super::builtin::LimitVisitor;
 use super::fixed::Fixed;
 use super::loss_budget::LossBudget;
 use super::named::NamedLimit;
+use super::names::LimitVisitor;
 use super::utilisation::Utilisation;
 use super::{Dynamic, Limit, Unit};
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
+use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
 use super::{CompletionBatch, Limit, Unit};
 use crate::units::write_exact;
 
@@ -49,6 +49,12 @@ impl Fixed {
     }
 }
 
+impl Default for Fixed {
+    fn default() -> Self {
+        Self::off()
+    }
+}
+
 const fn min(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
@@ -57,8 +63,6 @@ impl Limit for Fixed {
     fn unit(&self) -> Unit {
         self.unit
     }
-
-    fn begin(&mut self, _now_ns: u64) {}
 
     #[inline]
     fn limit(&self) -> u32 {
@@ -123,8 +127,4 @@ impl BuiltinLimit for Fixed {
         help: "no limit except the size of the ring",
         adapts: false,
     };
-
-    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
-        argument.none().map(|()| Self::off())
-    }
 }

@@ -12,12 +12,11 @@
 //! | `dql:2ms` | [`TimeCapped`] around any rule |
 
 mod any;
-mod builtin;
 mod fixed;
 mod loss_budget;
 mod named;
+mod names;
 mod packet_units;
-mod parse;
 mod standalone;
 mod time_capped;
 mod utilisation;
@@ -25,13 +24,12 @@ mod utilisation;
 pub use crate::registry::limits_help;
 pub use any::AnyLimit;
 pub(crate) use any::Boxed;
-pub use builtin::{LIMITS, LimitVisitor};
 pub use fixed::Fixed;
 pub use loss_budget::LossBudget;
 pub use named::{LimitInfo, NamedLimit};
+pub use names::{LIMITS, LimitVisitor, ParseLimitError, visit_limit};
+pub(crate) use names::{Spec, builtin_limits_help};
 pub use packet_units::PacketUnits;
-pub use parse::{ParseLimitError, visit_limit};
-pub(crate) use parse::{Spec, builtin_limits_help};
 pub use standalone::StandaloneLimit;
 pub use taut_dql::Dynamic;
 pub use taut_dql::limit::{CompletionBatch, Limit, Needs, Unit};

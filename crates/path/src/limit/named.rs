@@ -41,33 +41,15 @@ pub struct LimitInfo {
     pub adapts: bool,
 }
 
-/// A limit of this crate that has a name.
-pub(super) trait BuiltinLimit: NamedLimit + Clone + 'static {
+/// A limit of this crate that has a name. The name alone is its default.
+pub(super) trait BuiltinLimit: NamedLimit + Clone + Default + 'static {
     const INFO: LimitInfo;
 
-    /// Creates the limit from the argument behind its name.
-    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError>;
-}
-
-/// The text behind the name of a limit and a colon.
-#[derive(Clone, Copy)]
-pub(crate) struct Argument<'a>(pub Option<&'a str>);
-
-impl Argument<'_> {
-    /// For a limit without an argument.
-    pub(super) fn none(self) -> Result<(), ArgumentError> {
-        match self.0 {
-            None => Ok(()),
-            Some(_) => Err(ArgumentError::NoArgument),
-        }
+    /// Creates the limit from the text behind its name and a colon; `None` if it has no argument.
+    fn with_argument(argument: &str) -> Option<Result<Self, ParseUtilisationError>> {
+        let _ = argument;
+        None
     }
-}
-
-/// The argument is invalid.
-pub(super) enum ArgumentError {
-    /// The limit has no argument.
-    NoArgument,
-    Utilisation(ParseUtilisationError),
 }
 
 impl NamedLimit for Dynamic {}
@@ -79,8 +61,4 @@ impl BuiltinLimit for Dynamic {
         help: "Linux's rule, byte queue limits",
         adapts: true,
     };
-
-    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
-        argument.none().map(|()| Self::default())
-    }
 }

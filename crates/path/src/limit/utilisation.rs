@@ -50,21 +50,13 @@ impl Default for Utilisation {
 }
 
 /// The text is not a target utilisation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "target utilisation: {} to {}, up to four decimals, such as 99.5%",
+    Utilisation(Utilisation::MIN_PPM),
+    Utilisation(Utilisation::MAX_PPM)
+)]
 pub struct ParseUtilisationError;
-
-impl fmt::Display for ParseUtilisationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let min = Utilisation(Utilisation::MIN_PPM);
-        let max = Utilisation(Utilisation::MAX_PPM);
-        write!(
-            f,
-            "target utilisation: {min} to {max}, up to four decimals, such as 99.5%"
-        )
-    }
-}
-
-impl core::error::Error for ParseUtilisationError {}
 
 impl FromStr for Utilisation {
     type Err = ParseUtilisationError;

@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
+use super::bounded_ring::DEFAULT_LIMIT_PACKETS;
 use super::fifo::Fifo;
-use super::parameters::DEFAULT_LIMIT_PACKETS;
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport, forward_qdisc};
 use crate::packet::{Packet, PacketSink};
 

@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 
 use crate::packet::Packet;
 
+/// The length of a transmit queue of an Ethernet device (`txqueuelen`).
+pub(super) const DEFAULT_LIMIT_PACKETS: u32 = 1000;
+
 /// The maximum number of packets in a discipline. Their frames must exist.
 pub(crate) const MAX_LIMIT_PACKETS: u32 = 1_000_000;
 

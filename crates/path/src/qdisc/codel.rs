@@ -1,11 +1,7 @@
 //! CoDel on a single queue.
 
-use alloc::boxed::Box;
-
 use super::bounded_ring::{BoundedRing, capacity};
-use super::codel_parameters::CodelParameters;
 use super::codel_state::{CodelConfig, CodelRule, CodelState, Waiting};
-use super::parameters::{DEFAULT_LIMIT_PACKETS, Field, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -119,46 +115,5 @@ impl Qdisc for Codel {
 
     fn max_packets(&self) -> Option<u32> {
         Some(self.limit_packets as u32)
-    }
-}
-
-/// The settings of `codel`.
-pub(super) struct CodelSettings {
-    limit_packets: u32,
-    codel: CodelConfig,
-}
-
-impl Default for CodelSettings {
-    fn default() -> Self {
-        Self {
-            limit_packets: DEFAULT_LIMIT_PACKETS,
-            codel: CodelConfig::default(),
-        }
-    }
-}
-
-impl CodelParameters for CodelSettings {
-    fn codel(&mut self) -> &mut CodelConfig {
-        &mut self.codel
-    }
-}
-
-impl QdiscSettings for CodelSettings {
-    const NAME: &'static str = "codel";
-    const HELP: &'static str = "one queue with CoDel (RFC 8289)";
-    const PARAMETERS: &'static [Parameter<Self>] = &[
-        (
-            "limit",
-            Field::U32(LIMIT_PACKETS, |settings| &mut settings.limit_packets),
-        ),
-        Self::TARGET,
-        Self::INTERVAL,
-        Self::ECN,
-        Self::NO_ECN,
-        Self::CE_THRESHOLD,
-    ];
-
-    fn build(self) -> Box<dyn Qdisc + Send> {
-        Box::new(Codel::new(self.limit_packets, self.codel))
     }
 }

@@ -1,9 +1,6 @@
 //! One queue, first in, first out, bounded in packets.
 
-use alloc::boxed::Box;
-
 use super::bounded_ring::{BoundedRing, capacity};
-use super::parameters::{DEFAULT_LIMIT_PACKETS, Field, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -100,27 +97,5 @@ impl Qdisc for Fifo {
 
     fn max_packets(&self) -> Option<u32> {
         Some(self.limit_packets as u32)
-    }
-}
-
-/// The settings of `pfifo`: its limit in packets.
-pub(super) struct FifoSettings(u32);
-
-impl Default for FifoSettings {
-    fn default() -> Self {
-        Self(DEFAULT_LIMIT_PACKETS)
-    }
-}
-
-impl QdiscSettings for FifoSettings {
-    const NAME: &'static str = "pfifo";
-    const HELP: &'static str = "one queue, first in, first out";
-    const PARAMETERS: &'static [Parameter<Self>] = &[(
-        "limit",
-        Field::U32(LIMIT_PACKETS, |settings| &mut settings.0),
-    )];
-
-    fn build(self) -> Box<dyn Qdisc + Send> {
-        Box::new(Fifo::new(self.0))
     }
 }

@@ -5,7 +5,6 @@
 mod any;
 mod bounded_ring;
 mod codel;
-mod codel_parameters;
 mod codel_state;
 mod fifo;
 mod fq_codel;

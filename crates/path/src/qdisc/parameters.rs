@@ -1,62 +1,95 @@
-//! The parser and the writer of parameters, for all disciplines: a discipline only lists its own.
+//! The parameters of the disciplines: their text, as `tc` spells it, and errors about it.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use super::bounded_ring::MAX_LIMIT_PACKETS;
-use super::seam::Qdisc;
+use super::codel_state::CodelConfig;
+use super::fq_codel::{FqCodelConfig, MAX_FLOWS};
 use crate::units::{self, Time, write_exact};
 
-/// The length of a transmit queue of an Ethernet device (`txqueuelen`).
-pub(super) const DEFAULT_LIMIT_PACKETS: u32 = 1000;
-
-/// The allowed values of `limit`.
-pub(super) const LIMIT_PACKETS: Range = Range::number("packets", 1, MAX_LIMIT_PACKETS as u64);
-
-/// One parameter of a discipline with the settings `S`: the keyword of `tc`, and its field.
-pub(super) type Parameter<S> = (&'static str, Field<S>);
-
-/// The field of a parameter in the settings `S`, with the allowed values.
-pub(super) enum Field<S: 'static> {
-    /// A flag that the keyword alone sets to this value.
-    Flag(bool, fn(&mut S) -> &mut bool),
-    /// A number; 0 is the same as no parameter.
-    U32(Range, fn(&mut S) -> &mut u32),
-    U64(Range, fn(&mut S) -> &mut u64),
-    Optional(Range, fn(&mut S) -> &mut Option<u64>),
+/// The settings of a discipline. Each uses some of the fields.
+pub(super) struct QdiscSettings {
+    pub config: FqCodelConfig,
+    /// The limit applies to all bands together.
+    pub total: bool,
 }
 
-impl<S> Field<S> {
+/// The keyword of a parameter, and its field.
+type Parameter = (&'static str, Field);
+
+/// The field of a parameter, with the allowed values.
+enum Field {
+    /// A flag that the keyword alone sets to this value.
+    Flag(bool, fn(&mut QdiscSettings) -> &mut bool),
+    /// A number; 0 is the same as no parameter.
+    U32(Range, fn(&mut QdiscSettings) -> &mut u32),
+    U64(Range, fn(&mut QdiscSettings) -> &mut u64),
+    Optional(Range, fn(&mut QdiscSettings) -> &mut Option<u64>),
+}
+
+use Field::{Flag, Optional, U32, U64};
+
+/// All parameters, in the order in which `tc` shows them.
+const PARAMETERS: [Parameter; 11] = [
+    ("limit", U32(PACKETS, |it| &mut it.config.limit_packets)),
+    ("total", Flag(true, |it| &mut it.total)),
+    ("flows", U32(FLOWS, |it| &mut it.config.flows)),
+    ("target", U64(WAIT, |it| &mut it.config.codel.target_ns)),
+    ("interval", U64(WAIT, |it| &mut it.config.codel.interval_ns)),
+    ("quantum", U32(QUANTUM, |it| &mut it.config.quantum_bytes)),
+    (
+        "memory_limit",
+        U64(MEMORY, |it| &mut it.config.memory_limit_bytes),
+    ),
+    ("ecn", Flag(true, |it| &mut it.config.codel.ecn)),
+    ("noecn", Flag(false, |it| &mut it.config.codel.ecn)),
+    (
+        "ce_threshold",
+        Optional(WAIT, |it| &mut it.config.codel.ce_threshold_ns),
+    ),
+    // Not a parameter of `tc`: the kernel draws it at random, and here the same seed must give the
+    // same result.
+    ("seed", U32(SEED, |it| &mut it.config.seed)),
+];
+
+const PACKETS: Range = Range(Unit::Number("packets"), 1, MAX_LIMIT_PACKETS as u64);
+const FLOWS: Range = Range(Unit::Number("flows"), 1, MAX_FLOWS as u64);
+/// The allowed times of CoDel.
+const WAIT: Range = Range(Unit::Time, 1, CodelConfig::MAX_INTERVAL_NS);
+/// At least a small packet: with less, a GSO packet would wait for hundreds of turns.
+const QUANTUM: Range = Range(Unit::Size, 256, 1 << 20);
+/// At least one GSO packet and its overhead, or nothing could be sent.
+const MEMORY: Range = Range(Unit::Size, 128 << 10, 4 << 30);
+const SEED: Range = Range(Unit::Number("as a seed"), 0, u32::MAX as u64);
+
+impl Field {
     /// Returns the allowed values; a flag has none.
     fn range(&self) -> Option<Range> {
         match *self {
-            Self::Flag(..) => None,
-            Self::U32(range, _) | Self::U64(range, _) | Self::Optional(range, _) => Some(range),
+            Flag(..) => None,
+            U32(range, _) | U64(range, _) | Optional(range, _) => Some(range),
         }
     }
 
     /// Returns the value, unless the parameter is not written.
-    fn get(&self, settings: &mut S) -> Option<u64> {
+    fn get(&self, settings: &mut QdiscSettings) -> Option<u64> {
         match *self {
-            Self::Flag(value, field) => (*field(settings) == value).then_some(1),
-            Self::U32(_, field) => Some(u64::from(*field(settings))).filter(|&value| value > 0),
-            Self::U64(_, field) => Some(*field(settings)),
-            Self::Optional(_, field) => *field(settings),
+            Flag(value, field) => (*field(settings) == value).then_some(1),
+            U32(_, field) => Some(u64::from(*field(settings))).filter(|&value| value > 0),
+            U64(_, field) => Some(*field(settings)),
+            Optional(_, field) => *field(settings),
         }
     }
 }
 
-/// The allowed values of a parameter, and their unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Range {
-    unit: Unit,
-    min: u64,
-    max: u64,
-}
+/// The unit of a parameter, its minimum and its maximum.
+#[derive(Clone, Copy)]
+struct Range(Unit, u64, u64);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Unit {
     /// A number, with the name of its unit.
     Number(&'static str),
@@ -67,23 +100,9 @@ enum Unit {
 }
 
 impl Range {
-    pub(crate) const fn number(things: &'static str, min: u64, max: u64) -> Self {
-        let unit = Unit::Number(things);
-        Self { unit, min, max }
-    }
-
-    pub(crate) const fn size_bytes(min: u64, max: u64) -> Self {
-        let unit = Unit::Size;
-        Self { unit, min, max }
-    }
-
-    pub(crate) const fn time_ns(min: u64, max: u64) -> Self {
-        let unit = Unit::Time;
-        Self { unit, min, max }
-    }
-
     fn parse(self, token: &str) -> Option<u64> {
-        let value = match self.unit {
+        let Self(unit, min, max) = self;
+        let value = match unit {
             Unit::Number(_) if token.bytes().all(|byte| byte.is_ascii_digit()) => {
                 token.parse().ok()
             }
@@ -91,197 +110,135 @@ impl Range {
             Unit::Size => units::parse_size_bytes(token).ok(),
             Unit::Time => units::parse_time_ns(token).ok(),
         };
-        value.filter(|value| (self.min..=self.max).contains(value))
+        value.filter(|value| (min..=max).contains(value))
     }
+}
 
+impl Unit {
     fn placeholder(self) -> &'static str {
-        match self.unit {
-            Unit::Number("packets") => "PACKETS",
-            Unit::Number(_) => "NUMBER",
-            Unit::Size => "SIZE",
-            Unit::Time => "TIME",
+        match self {
+            Self::Number("packets") => "PACKETS",
+            Self::Number(_) => "NUMBER",
+            Self::Size => "SIZE",
+            Self::Time => "TIME",
         }
     }
 
     fn write(self, f: &mut impl Write, value: u64) -> fmt::Result {
-        match self.unit {
-            Unit::Number(_) => write!(f, "{value}"),
-            Unit::Size => write_exact(f, value, &[("Mb", 1 << 20), ("Kb", 1 << 10), ("", 1)]),
-            Unit::Time => write!(f, "{}", Time(value)),
+        match self {
+            Self::Number(_) => write!(f, "{value}"),
+            Self::Size => write_exact(f, value, &[("Mb", 1 << 20), ("Kb", 1 << 10), ("", 1)]),
+            Self::Time => write!(f, "{}", Time(value)),
         }
     }
 }
 
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.unit {
-            Unit::Number(things) => write!(f, "{} to {} {things}", self.min, self.max),
-            Unit::Size | Unit::Time => {
-                self.write(f, self.min)?;
-                f.write_str(" to ")?;
-                self.write(f, self.max)
-            }
+        let Self(unit, min, max) = *self;
+        unit.write(f, min)?;
+        f.write_str(" to ")?;
+        unit.write(f, max)?;
+        match unit {
+            Unit::Number(things) => write!(f, " {things}"),
+            Unit::Size | Unit::Time => Ok(()),
         }
     }
 }
 
-/// The settings of a discipline, initially their defaults.
-pub(super) trait QdiscSettings: Default + 'static {
-    /// The name that `tc` uses.
-    const NAME: &'static str;
-    /// The discipline, in one line.
-    const HELP: &'static str;
-    /// Its parameters, in the order in which `tc` shows them.
-    const PARAMETERS: &'static [Parameter<Self>];
-
-    /// Creates the discipline.
-    fn build(self) -> Box<dyn Qdisc + Send>;
-}
-
 /// The text is not a discipline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct ParseQdiscError {
     /// Position of the first character of the offending token, from 1.
     pub position: usize,
     message: String,
-    is_unknown_name: bool,
 }
 
 impl ParseQdiscError {
     /// A syntax error at `position`; `allowed` lists the allowed tokens.
     pub(super) fn new(wrong: &str, position: usize, allowed: impl fmt::Display) -> Self {
-        let message = format!("{wrong} at position {position}; allowed:{allowed}");
-        Self {
-            position,
-            message,
-            is_unknown_name: false,
-        }
-    }
-
-    /// The name at `position` is unknown; `allowed` lists the names and parameters.
-    pub(super) fn unknown_name(position: usize, allowed: &str) -> Self {
-        Self {
-            is_unknown_name: true,
-            ..Self::new("unknown discipline", position, allowed)
-        }
+        let message = format!("{wrong} at position {position}; allowed: {allowed}");
+        Self { position, message }
     }
 
     /// A registered discipline rejects its parameters.
     pub(crate) fn registered(message: String) -> Self {
-        Self {
-            position: 1,
-            message,
-            is_unknown_name: false,
-        }
-    }
-
-    /// Adds `names` to the allowed ones, if the name was unknown.
-    pub(crate) fn or_one_of(mut self, names: impl Iterator<Item = &'static str>) -> Self {
-        if self.is_unknown_name {
-            names.for_each(|name| self.message += &format!(", {name}"));
-        }
-        self
+        let position = 1;
+        Self { position, message }
     }
 }
 
-impl fmt::Display for ParseQdiscError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
+fn parameters_of<'a>(keywords: &'a [&str]) -> impl Iterator<Item = &'static Parameter> + 'a {
+    let parameters = PARAMETERS.iter();
+    parameters.filter(|(keyword, _)| keywords.contains(keyword))
 }
 
-impl core::error::Error for ParseQdiscError {}
-
-/// Reads the settings after the name of a discipline.
-pub(super) fn read<S: QdiscSettings>(tokens: &mut Tokens<'_>) -> Result<S, ParseQdiscError> {
-    let mut settings = S::default();
+/// Reads the parameters with these `keywords` into `settings`. `end` is the position behind the
+/// text.
+pub(super) fn read<'a>(
+    keywords: &[&str],
+    settings: &mut QdiscSettings,
+    mut tokens: impl Iterator<Item = (usize, &'a str)>,
+    end: usize,
+) -> Result<(), ParseQdiscError> {
     while let Some((position, token)) = tokens.next() {
-        let mut known = S::PARAMETERS.iter();
-        let Some((keyword, field)) = known.find(|(keyword, _)| *keyword == token) else {
-            let allowed = format!(" {}", usage::<S>());
+        let Some((keyword, field)) = parameters_of(keywords).find(|(keyword, _)| *keyword == token)
+        else {
+            let allowed = usage(keywords);
             return Err(ParseQdiscError::new("unknown parameter", position, allowed));
         };
         let mut value = |range: Range| {
-            let (position, token) = tokens.next_or_end();
-            range.parse(token).ok_or_else(|| {
-                let wrong = format!("bad {keyword}");
-                ParseQdiscError::new(&wrong, position, format!(" {range}"))
-            })
+            let (position, token) = tokens.next().unwrap_or((end, ""));
+            let wrong = format!("bad {keyword}");
+            let value = range.parse(token);
+            value.ok_or_else(|| ParseQdiscError::new(&wrong, position, range))
         };
         match *field {
-            Field::Flag(value, field) => *field(&mut settings) = value,
+            Flag(value, field) => *field(settings) = value,
             // The ranges are within 32 bits.
-            Field::U32(range, field) => *field(&mut settings) = value(range)? as u32,
-            Field::U64(range, field) => *field(&mut settings) = value(range)?,
-            Field::Optional(range, field) => *field(&mut settings) = Some(value(range)?),
+            U32(range, field) => *field(settings) = value(range)? as u32,
+            U64(range, field) => *field(settings) = value(range)?,
+            Optional(range, field) => *field(settings) = Some(value(range)?),
         }
     }
-    Ok(settings)
+    Ok(())
 }
 
 /// Writes every parameter that has a value, so that parsing returns the same settings.
-pub(super) fn write<S: QdiscSettings>(settings: &mut S) -> String {
-    let mut text = String::from(S::NAME);
-    for (keyword, field) in S::PARAMETERS {
+pub(super) fn write(keywords: &[&str], settings: &mut QdiscSettings) -> String {
+    let mut text = String::new();
+    for (keyword, field) in parameters_of(keywords) {
         let Some(value) = field.get(settings) else {
             continue;
         };
         // Writing to a String cannot fail.
         let _ = write!(text, " {keyword}");
-        if let Some(range) = field.range() {
+        if let Some(Range(unit, ..)) = field.range() {
             text.push(' ');
-            let _ = range.write(&mut text, value);
+            let _ = unit.write(&mut text, value);
         }
     }
     text
 }
 
 /// Returns the parameters that can follow the name of a discipline.
-pub(super) fn usage<S: QdiscSettings>() -> String {
-    let mut usage = String::new();
-    for (keyword, field) in S::PARAMETERS {
-        let space = if usage.is_empty() { "" } else { " " };
-        let _ = match field.range() {
-            None => write!(usage, "{space}[{keyword}]"),
-            Some(range) => write!(usage, "{space}[{keyword} {}]", range.placeholder()),
-        };
-    }
-    usage
+pub(super) fn usage(keywords: &[&str]) -> String {
+    let usage = parameters_of(keywords).map(|(keyword, field)| match field.range() {
+        None => format!("[{keyword}]"),
+        Some(Range(unit, ..)) => format!("[{keyword} {}]", unit.placeholder()),
+    });
+    usage.collect::<Vec<_>>().join(" ")
 }
 
-/// The tokens of a text, separated by white space, with their positions, in characters from 1.
-pub(super) struct Tokens<'a> {
-    text: &'a str,
-    /// Bytes of `text` that were consumed.
-    used: usize,
-}
-
-impl<'a> Tokens<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        Self { text, used: 0 }
-    }
-
-    fn character_at(&self, at: usize) -> usize {
-        self.text[..at].chars().count() + 1
-    }
-
-    /// The next token, or an empty one where the text ends.
-    pub(crate) fn next_or_end(&mut self) -> (usize, &'a str) {
-        self.next()
-            .unwrap_or_else(|| (self.character_at(self.text.len()), ""))
-    }
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = (usize, &'a str);
-
-    fn next(&mut self) -> Option<(usize, &'a str)> {
-        let remainder = &self.text[self.used..];
-        let start = self.used + remainder.find(|c: char| !c.is_whitespace())?;
-        let length = self.text[start..]
-            .find(char::is_whitespace)
-            .unwrap_or(self.text.len() - start);
-        self.used = start + length;
-        Some((self.character_at(start), &self.text[start..self.used]))
-    }
+/// Returns the tokens of a text, separated by white space, with their positions, in characters from
+/// 1.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = 1;
+    let tokens = text.split(char::is_whitespace).map(move |token| {
+        let position = next;
+        next += token.chars().count() + 1;
+        (position, token)
+    });
+    tokens.filter(|(_, token)| !token.is_empty())
 }

@@ -1,10 +1,7 @@
 //! Three strict bands, chosen by the packet's priority.
 
-use alloc::boxed::Box;
-
 use super::bounded_ring::capacity;
 use super::fifo::Fifo;
-use super::parameters::{DEFAULT_LIMIT_PACKETS, Field, LIMIT_PACKETS, Parameter, QdiscSettings};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 
@@ -114,40 +111,5 @@ impl Qdisc for PfifoFast {
         };
         let of_a_band = self.bands[0].max_packets();
         of_a_band.map(|packets| bands * packets)
-    }
-}
-
-/// The settings of `pfifo_fast`.
-pub(super) struct PfifoFastSettings {
-    limit_packets: u32,
-    total: bool,
-}
-
-impl Default for PfifoFastSettings {
-    fn default() -> Self {
-        Self {
-            limit_packets: DEFAULT_LIMIT_PACKETS,
-            total: false,
-        }
-    }
-}
-
-impl QdiscSettings for PfifoFastSettings {
-    const NAME: &'static str = "pfifo_fast";
-    const HELP: &'static str = "three strict bands, chosen by the priority";
-    const PARAMETERS: &'static [Parameter<Self>] = &[
-        (
-            "limit",
-            Field::U32(LIMIT_PACKETS, |settings| &mut settings.limit_packets),
-        ),
-        ("total", Field::Flag(true, |settings| &mut settings.total)),
-    ];
-
-    fn build(self) -> Box<dyn Qdisc + Send> {
-        let scope = match self.total {
-            true => BandLimit::Total,
-            false => BandLimit::Each,
-        };
-        Box::new(PfifoFast::new(self.limit_packets, scope))
     }
 }

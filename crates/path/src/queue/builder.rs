@@ -5,6 +5,8 @@ use core::task::Waker;
 
 use taut_dql::control::Control;
 
+use super::admission::Admission;
+use super::chunks::ChunkReassembler;
 use super::complete::CompleteHalf;
 use super::completer::Completer;
 use super::config::QueueConfig;
@@ -123,13 +125,15 @@ impl<D, L, Q, P> Builder<D, L, Q, P> {
     }
 }
 
-/// The parts of a queue, for either way of sharing.
-struct Parts<D, L, Q, P, M: Sharing> {
-    send: SendHalf<Q, ()>,
-    complete: CompleteHalf<L, ()>,
-    shared: Shared<M>,
+/// A validated queue, before its halves have an admission.
+pub(crate) struct Prepared<D, L, Q, P> {
     device: D,
+    control: Control<L>,
+    qdisc: Q,
     probe: P,
+    config: QueueConfig,
+    restart_slots: u32,
+    now_ns: u64,
 }
 
 impl<D, L, Q, P> Builder<D, L, Q, P>
@@ -145,17 +149,23 @@ where
     /// If `burst_packets`, `reap_budget_packets` or `restart_slots` is 0, or if the ring is smaller
     /// than `restart_slots` or the largest packet.
     pub fn build(self, now_ns: u64) -> Result<Queue<D, L, Q, P>, QueueConfigError> {
-        let parts = self.parts::<Local>(now_ns)?;
+        let (prepared, shared) = self.prepare::<Local>(now_ns)?;
+        let (send, complete, device, probe) = prepared.halves((), ());
         Ok(Queue {
-            send: parts.send,
-            complete: parts.complete,
-            shared: parts.shared,
-            device: parts.device,
-            probe: parts.probe,
+            send,
+            complete,
+            shared,
+            device,
+            probe,
         })
     }
 
-    fn parts<M: Sharing>(self, now_ns: u64) -> Result<Parts<D, L, Q, P, M>, QueueConfigError> {
+    /// Checks the settings, and creates the part that both halves share.
+    #[allow(clippy::type_complexity, reason = "a queue and its shared part")]
+    pub(crate) fn prepare<M: Sharing>(
+        self,
+        now_ns: u64,
+    ) -> Result<(Prepared<D, L, Q, P>, Shared<M>), QueueConfigError> {
         let Self {
             device,
             limit,
@@ -164,7 +174,6 @@ where
             mut config,
         } = self;
         let restart_slots = config.validate(device.capacity_slots(), device.slots_of_largest())?;
-        let (unit, tag) = (limit.unit(), Tag::of_new_queue());
         let control = Control::new(limit, now_ns);
         probe.event(now_ns, Event::Limit(control.rule().config().limit));
         config.late_segmentation = match qdisc.requeue_support() {
@@ -173,30 +182,58 @@ where
                 config.late_segmentation.with(device.chunk_support())
             }
         };
-        let cuts = config.late_segmentation != LateSegmentation::Off;
-        let (chunks_in_limit, chunk_bytes) = config.late_segmentation.at_first(unit);
-        let (segmenter, tracker) = cuts.then(|| table(chunks_in_limit)).unzip();
-        let threshold_ns = config.stall_threshold_ns;
-        let wakers = (config.waker.clone(), config.completer_waker.clone());
-        let shared = Shared::<M>::new(control.limit(), threshold_ns, wakers.0, wakers.1);
+        let shared = Shared::<M>::new(control.limit(), &config);
+        let (_, chunk_bytes) = config.late_segmentation.at_first(control.rule().unit());
         shared.chunk_bytes.store(chunk_bytes);
         shared.settings.set_config(&control.rule().config());
-        Ok(Parts {
-            send: SendHalf::new(
-                qdisc,
-                Outlet::new(unit, tag, config.burst_packets, segmenter),
-            ),
-            complete: CompleteHalf::new(control, tag, restart_slots, &config, tracker, now_ns),
-            shared,
+        let prepared = Prepared {
             device,
+            control,
+            qdisc,
             probe,
-        })
+            config,
+            restart_slots,
+            now_ns,
+        };
+        Ok((prepared, shared))
+    }
+}
+
+impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
+    fn halves<A: Admission, B: Admission>(
+        self,
+        of_sender: A,
+        of_completer: B,
+    ) -> (SendHalf<Q, A>, CompleteHalf<L, B>, D, P) {
+        let Self {
+            config, control, ..
+        } = self;
+        let (unit, tag) = (control.rule().unit(), Tag::of_new_queue());
+        let (chunks_in_limit, _) = config.late_segmentation.at_first(unit);
+        let segments = config.late_segmentation != LateSegmentation::Off;
+        let (segmenter, tracker) = segments.then(|| table(chunks_in_limit)).unzip();
+        let outlet = Outlet::new(unit, tag, config.burst_packets, segmenter, of_sender);
+        let complete = CompleteHalf::new(
+            control,
+            tag,
+            self.restart_slots,
+            &config,
+            tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
+            of_completer,
+            self.now_ns,
+        );
+        let send = SendHalf::new(self.qdisc, outlet);
+        (send, complete, self.device, self.probe)
     }
 }
 
 /// The halves of a queue with their probe (`P`) and [admission](super::Admission) (`G`), and the
 /// monitor.
-pub type Halves<R, C, L, Q, P, G = ()> = (Sender<R, Q, P, G>, Completer<C, L, P, G>, Monitor);
+pub type Halves<R, C, L, Q, P, G = ()> = HalvesOf<R, C, L, Q, P, G, G>;
+
+/// Halves with an admission each.
+pub(crate) type HalvesOf<R, C, L, Q, P, A, B> =
+    (Sender<R, Q, P, A>, Completer<C, L, P, B>, Monitor);
 
 impl<R, C, L, Q, P> Builder<(R, C), L, Q, P>
 where
@@ -204,31 +241,39 @@ where
     C: Completions,
     L: Limit,
     Q: Qdisc,
-    P: Probe,
+    P: Probe + Clone,
 {
     /// Builds the two halves of a queue for two threads, whose clock starts at `now_ns`. Each half
     /// has a clone of the probe.
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub fn build_halves(self, now_ns: u64) -> Result<Halves<R, C, L, Q, P>, QueueConfigError>
-    where
-        P: Clone,
-    {
-        let parts = self.parts::<Threads>(now_ns)?;
-        let (shared, (ring, completions)) = (Arc::new(parts.shared), parts.device);
+    pub fn build_halves(self, now_ns: u64) -> Result<Halves<R, C, L, Q, P>, QueueConfigError> {
+        let (prepared, shared) = self.prepare(now_ns)?;
+        Ok(prepared.share(Arc::new(shared), (), ()))
+    }
+}
+
+impl<R, C, L: Limit, Q: Qdisc, P: Clone> Prepared<(R, C), L, Q, P> {
+    pub(crate) fn share<A: Admission, B: Admission>(
+        self,
+        shared: Arc<Shared<Threads>>,
+        of_sender: A,
+        of_completer: B,
+    ) -> HalvesOf<R, C, L, Q, P, A, B> {
+        let (send, complete, (ring, completions), probe) = self.halves(of_sender, of_completer);
         let sender = Sender {
-            half: parts.send,
+            half: send,
             shared: HalfHandle(shared.clone()),
             ring,
-            probe: parts.probe.clone(),
+            probe: probe.clone(),
         };
         let completer = Completer {
-            half: parts.complete,
+            half: complete,
             shared: HalfHandle(shared.clone()),
             completions,
-            probe: parts.probe,
+            probe,
         };
-        Ok((sender, completer, Monitor::new(shared)))
+        (sender, completer, Monitor::new(shared))
     }
 }

@@ -148,11 +148,11 @@ impl<M: Sharing, A, R, S: PacketSink + ?Sized, P: Probe> PacketSink
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         let (cells, segmenter) = (&self.shared.sender, &mut self.outlet.gso.segmenter);
-        dropped(packet, reason, cells, segmenter, &mut self.at.reborrow());
+        dropped(packet, reason, cells, segmenter, self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
-        marked(packet, &self.shared.sender, &mut self.at.reborrow());
+        marked(packet, &self.shared.sender, self.at);
     }
 }
 

@@ -15,7 +15,6 @@ use super::outcome::Completed;
 use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
-use crate::late_segmentation::ChunkTracker;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
 use crate::packet::{Packet, PacketSink, Tag};
 use crate::probe::{Event, Probe};
@@ -37,13 +36,14 @@ pub(super) struct CompleteHalf<L, A> {
     pub admission: A,
 }
 
-impl<L: Limit> CompleteHalf<L, ()> {
+impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     pub(super) fn new(
         control: Control<L>,
         tag: Tag,
         restart_slots: u32,
         config: &QueueConfig,
-        tracker: Option<ChunkTracker>,
+        chunks: Option<ChunkReassembler>,
+        admission: A,
         now_ns: u64,
     ) -> Self {
         Self {
@@ -55,29 +55,8 @@ impl<L: Limit> CompleteHalf<L, ()> {
             deferred: Deferred::default(),
             restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            chunks: tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
-            admission: (),
-        }
-    }
-}
-
-impl<L: Limit, A: Admission> CompleteHalf<L, A> {
-    /// Replaces the second limit.
-    pub(super) fn map_admission<B: Admission>(
-        self,
-        map: impl FnOnce(A) -> B,
-    ) -> CompleteHalf<L, B> {
-        CompleteHalf {
-            control: self.control,
-            unit: self.unit,
-            sorter: self.sorter,
-            stalls: self.stalls,
-            coalescer: self.coalescer,
-            deferred: self.deferred,
-            restart_slots: self.restart_slots,
-            reap_budget_packets: self.reap_budget_packets,
-            chunks: self.chunks,
-            admission: map(self.admission),
+            chunks,
+            admission,
         }
     }
 

@@ -1,10 +1,10 @@
 //! The settings of the completing half, and the queue as it sees it.
 
-use taut_dql::{Coalescer, Config, MAX_LIMIT};
+use taut_dql::{Coalescer, Config};
 
 use super::admission::Admission;
 use super::complete::CompleteHalf;
-use super::outcome::Snapshot;
+use super::outcome::{Snapshot, shown_limit};
 use super::shared::Shared;
 use crate::limit::Limit;
 use crate::sharing::Sharing;
@@ -13,30 +13,17 @@ use crate::tunables::{NS_PER_MS, Setting, Tunable, TunableError};
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
     /// Returns the limit as an operator reads it.
     pub(super) fn shown_limit(&self) -> u32 {
-        if self.control.is_disabled() {
-            MAX_LIMIT
-        } else {
-            self.config().limit
-        }
+        shown_limit(self.config(), self.control.is_disabled())
     }
 
     pub(super) fn snapshot<M: Sharing>(&self, shared: &Shared<M>) -> Snapshot {
-        let config = self.config();
-        let ledger = &shared.ledger;
+        let (control, ledger) = (&self.control, &shared.ledger);
+        let in_flight = ledger.completer_in_flight();
         Snapshot {
-            limit: self.shown_limit(),
-            min_limit: config.min_limit,
-            max_limit: config.max_limit,
-            hold_time_ns: config.hold_time_ns,
-            in_flight: ledger.completer_in_flight(),
-            num_queued: self.control.num_queued(ledger),
-            num_completed: self.control.num_completed(ledger),
-            early_completions: self.control.is_disabled(),
+            num_queued: control.num_queued(ledger),
+            num_completed: control.num_completed(ledger),
+            ..Snapshot::of(self.config(), control.is_disabled(), in_flight)
         }
-    }
-
-    pub(super) fn rule(&self) -> &L {
-        self.control.rule()
     }
 
     pub(super) fn config(&self) -> Config {

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use taut_dql::{Config, Stall};
+use taut_dql::Stall;
 
 use super::admission::Admission;
 use super::complete::CompleteHalf;
@@ -17,7 +17,6 @@ use crate::limit::{AnyLimit, Limit};
 use crate::packet::PacketSink;
 use crate::probe::Probe;
 use crate::qdisc::Qdisc;
-use crate::tunables::{Setting, Tunable, TunableError};
 
 /// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
@@ -30,19 +29,6 @@ pub struct Completer<C, L = AnyLimit, P = (), A = ()> {
 }
 
 impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
-    /// Replaces the second limit.
-    pub(crate) fn map_admission<B: Admission>(
-        self,
-        map: impl FnOnce(A) -> B,
-    ) -> Completer<C, L, P, B> {
-        Completer {
-            half: self.half.map_admission(map),
-            shared: self.shared,
-            completions: self.completions,
-            probe: self.probe,
-        }
-    }
-
     /// Checks for a stall, as [`complete`](Self::complete) does.
     pub fn check_stall(&mut self, now_ns: u64) -> Option<Stall> {
         self.half.check_stall(&self.shared, now_ns, &mut self.probe)
@@ -70,7 +56,7 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         in_ring: InRing,
         now_ns: u64,
     ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared.0, &sender.shared()) {
+        if !Arc::ptr_eq(&self.shared.0, &sender.shared.0) {
             return Err(RepairError::DifferentQueues);
         }
         self.half
@@ -92,43 +78,9 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         self.shared.room.wakeups()
     }
 
-    /// Returns the settings of the rule: bounds, hold time and the current limit. Those of the
-    /// queue ([`QueueConfig`](super::QueueConfig)) are not included.
-    pub fn config(&self) -> Config {
-        self.half.config()
-    }
-
-    /// Changes a setting; a limit takes effect at the next completion.
-    ///
-    /// # Errors
-    /// If the value is not allowed; nothing changes.
-    pub fn set(&mut self, setting: Setting) -> Result<(), TunableError> {
-        self.half.set(&self.shared, setting)
-    }
-
-    /// Reads a tunable, in the unit that its variant states.
-    pub fn read(&self, tunable: Tunable) -> u64 {
-        self.half.read(tunable, &self.shared)
-    }
-
-    /// Sets the coalescing interval of completions, in ns; 0 passes on each batch immediately.
-    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
-        self.half.set_coalesce_ns(coalesce_ns);
-    }
-
     /// Returns the completion half of the ring.
     pub fn completions(&self) -> &C {
         &self.completions
-    }
-
-    /// Returns the probe.
-    pub fn probe(&self) -> &P {
-        &self.probe
-    }
-
-    /// Returns the probe.
-    pub fn probe_mut(&mut self) -> &mut P {
-        &mut self.probe
     }
 }
 

@@ -16,11 +16,4 @@ impl<'a, S: ?Sized, P> Context<'a, S, P> {
             probe,
         }
     }
-
-    /// Reborrows the context for a nested call. Rare calls get a context of their own, so that this
-    /// one stays in registers.
-    #[inline(always)]
-    pub(super) fn reborrow(&mut self) -> Context<'_, S, P> {
-        Context::new(self.now_ns, self.sink, self.probe)
-    }
 }

@@ -1,30 +1,26 @@
 //! The errors of a queue.
 
-use core::fmt;
-
 use crate::packet::Packet;
 
 /// A packet that the discipline has no room for; nothing was dropped.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no buffer space: the discipline is full")]
 pub struct NoRoom(pub Packet);
 
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no buffer space: the discipline is full")
-    }
-}
-
-impl core::error::Error for NoRoom {}
-
 /// The error of a completion batch. Packets and room were returned in any case.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompleteError<E> {
     /// The device could not be reaped.
+    #[error("{0}")]
     Driver(E),
     /// The driver returned packets that this queue never sent: forged, duplicated, or of another
     /// queue. They are not counted. A tag distinguishes a queue from the 62 that were built before
     /// and after it in this process. A packet of a more distant queue can pass as one of this
     /// queue.
+    #[error(
+        "the driver returned {packets} packets that this queue never submitted; it must return \
+         each submitted packet once, to the queue that submitted it"
+    )]
     UnknownCompletions {
         /// Their number in this batch.
         packets: u32,
@@ -39,59 +35,31 @@ impl<E> CompleteError<E> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for CompleteError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Driver(error) => error.fmt(f),
-            Self::UnknownCompletions { packets } => write!(
-                f,
-                "the driver returned {packets} packets that this queue never submitted; it must \
-                 return each submitted packet once, to the queue that submitted it"
-            ),
-        }
-    }
-}
-
-impl<E: fmt::Debug + fmt::Display> core::error::Error for CompleteError<E> {}
-
 /// The reason why a ledger could not be repaired; nothing changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RepairError {
     /// The driver does not report the contents of its ring. Only a reset is possible.
+    #[error("the driver does not report the contents of its ring; reset the queue")]
     Unsupported,
     /// More units than a ledger can count.
+    #[error("{units} units in the ring; at most {} can be in flight", i32::MAX)]
     TooMuch {
         /// Units in the ring, as reported.
         units: u32,
     },
     /// The halves belong to different queues.
+    #[error("the halves belong to different queues")]
     DifferentQueues,
 }
 
-impl fmt::Display for RepairError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unsupported => {
-                f.write_str("the driver does not report the contents of its ring; reset the queue")
-            }
-            Self::TooMuch { units } => write!(
-                f,
-                "{units} units in the ring; at most {} can be in flight",
-                i32::MAX
-            ),
-            Self::DifferentQueues => f.write_str("the halves belong to different queues"),
-        }
-    }
-}
-
-impl core::error::Error for RepairError {}
-
 /// The reason why a queue could not be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QueueConfigError {
     /// The named value must be at least 1.
+    #[error("{0} is 0; allowed: 1 or more")]
     Zero(&'static str),
     /// The named value is out of range.
+    #[error("{name} is {value}; allowed: {min} to {max}")]
     OutOfRange {
         /// Its name.
         name: &'static str,
@@ -103,6 +71,7 @@ pub enum QueueConfigError {
         max: u64,
     },
     /// More free slots are required for a restart than the ring has.
+    #[error("restart_slots is {restart_slots}; allowed: 1 to {slots}, the ring")]
     RestartAboveRing {
         /// The requested number.
         restart_slots: u32,
@@ -110,6 +79,7 @@ pub enum QueueConfigError {
         slots: u32,
     },
     /// The ring is smaller than its largest packet, so that packet could never be sent.
+    #[error("the ring has {slots} slots; the largest packet alone takes {slots_of_largest}")]
     LargestAboveRing {
         /// Slots of the largest packet.
         slots_of_largest: u32,
@@ -118,43 +88,8 @@ pub enum QueueConfigError {
     },
     /// The rule of a budget counts packets. Queues share bytes, because a packet of one queue can
     /// be forty times as long as one of another.
+    #[error(
+        "the budget's rule counts packets; allowed: a rule that counts bytes, such as 40k or dql"
+    )]
     BudgetNotInBytes,
-    /// A queue that has already sent cannot be attached to a budget, which would not include its
-    /// units in flight.
-    NotNew,
 }
-
-impl fmt::Display for QueueConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zero(name) => write!(f, "{name} is 0; allowed: 1 or more"),
-            Self::OutOfRange {
-                name,
-                value,
-                min,
-                max,
-            } => write!(f, "{name} is {value}; allowed: {min} to {max}"),
-            Self::RestartAboveRing {
-                restart_slots,
-                slots,
-            } => write!(
-                f,
-                "restart_slots is {restart_slots}; allowed: 1 to {slots}, the ring"
-            ),
-            Self::LargestAboveRing {
-                slots_of_largest,
-                slots,
-            } => write!(
-                f,
-                "the ring has {slots} slots; the largest packet alone takes {slots_of_largest}"
-            ),
-            Self::BudgetNotInBytes => f.write_str(
-                "the budget's rule counts packets; allowed: a rule that counts bytes, such as 40k \
-                 or dql",
-            ),
-            Self::NotNew => f.write_str("the queue has already sent; allowed: a new queue"),
-        }
-    }
-}
-
-impl core::error::Error for QueueConfigError {}

@@ -47,8 +47,11 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        let at = Context::new(now_ns, sink, &mut self.probe);
-        self.send.offer(&self.shared, packet, at)
+        if !self.send.qdisc.accepts(&packet) {
+            return Err(NoRoom(packet));
+        }
+        self.enqueue(packet, now_ns, sink);
+        Ok(())
     }
 
     /// Drops all packets in the discipline, ready or not.
@@ -163,7 +166,7 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
     /// Returns the rule that computes the limit. For the current limit in units, see
     /// [`snapshot`](Self::snapshot).
     pub fn limit(&self) -> &L {
-        self.complete.rule()
+        self.complete.control.rule()
     }
 
     /// Returns the discipline.

@@ -11,7 +11,6 @@
 //! back as [`NoRoom`].
 
 use alloc::sync::Arc;
-use core::fmt;
 use core::task::Waker;
 
 use concurrent_queue::{ConcurrentQueue, PushError};
@@ -30,11 +29,13 @@ use crate::sharing::Threads;
 mod models;
 
 /// The reason why a packet was not accepted; it contains the packet.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The ring is full; use [`Waiter::must_wait`] to wait.
+    #[error("no buffer space: the ring of the submitters is full")]
     NoRoom(NoRoom),
     /// The queue is closed.
+    #[error("the queue is closed")]
     Closed(Packet),
 }
 
@@ -46,17 +47,6 @@ impl SubmitError {
         }
     }
 }
-
-impl fmt::Display for SubmitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRoom(_) => f.write_str("no buffer space: the ring of the submitters is full"),
-            Self::Closed(_) => f.write_str("the queue is closed"),
-        }
-    }
-}
-
-impl core::error::Error for SubmitError {}
 
 /// State shared by all submitters and the intake.
 struct ManyShared {

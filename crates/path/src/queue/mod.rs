@@ -6,8 +6,6 @@
 //! both, without a fence or an atomic.
 
 mod admission;
-#[cfg(feature = "std")]
-mod blocking;
 mod builder;
 mod burst;
 mod chunks;
@@ -19,7 +17,6 @@ mod context;
 mod counters;
 mod deferred;
 mod error;
-mod gso_packets;
 mod local;
 pub mod many;
 #[cfg(all(test, loom))]
@@ -38,6 +35,7 @@ mod sink;
 mod sort;
 
 pub use admission::Admission;
+pub(crate) use builder::HalvesOf;
 pub use builder::{Builder, Halves};
 pub use completer::Completer;
 pub use config::QueueConfig;

@@ -6,7 +6,6 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
-use std::task::Waker;
 
 use taut_dql::control::Control;
 use taut_dql::sync::SingleWriterU64;
@@ -69,13 +68,15 @@ where
     model.check(move || {
         let (mut ring, mut completions, counts) = pair(slots);
         let (tag, config) = (Tag::of_new_queue(), QueueConfig::default());
-        let waker = || Waker::noop().clone();
-        let shared = Shared::<M>::new(limit.limit(), 0, waker(), waker());
-        let shared = Arc::new(shared);
+        let without_stalls = QueueConfig {
+            stall_threshold_ns: 0,
+            ..QueueConfig::default()
+        };
+        let shared = Arc::new(Shared::<M>::new(limit.limit(), &without_stalls));
         let unit = limit.unit();
-        let mut send = SendHalf::new(Fifo::new(2), Outlet::new(unit, tag, 64, None));
+        let mut send = SendHalf::new(Fifo::new(2), Outlet::new(unit, tag, 64, None, ()));
         let control = Control::new(limit, 0);
-        let mut complete = CompleteHalf::new(control, tag, slots, &config, None, 0);
+        let mut complete = CompleteHalf::new(control, tag, slots, &config, None, (), 0);
         for index in 0..2 {
             let packet = Packet::new(Frame::new(index), PACKET_BYTES);
             send.enqueue(&shared, packet, Context::new(0, &mut Nothing, &mut ()));

@@ -1,6 +1,6 @@
 //! The results of the calls of a queue.
 
-use taut_dql::Stall;
+use taut_dql::{Config, MAX_LIMIT, Stall};
 
 use crate::limit::CompletedCounts;
 
@@ -83,4 +83,28 @@ pub struct Snapshot {
     /// Completions are early: they do not mean that packets left the device. The queue then applies
     /// no limit.
     pub early_completions: bool,
+}
+
+impl Snapshot {
+    /// The part that the completer publishes. The totals are 0.
+    pub(super) fn of(config: Config, early_completions: bool, in_flight: u32) -> Self {
+        Self {
+            limit: shown_limit(config, early_completions),
+            min_limit: config.min_limit,
+            max_limit: config.max_limit,
+            hold_time_ns: config.hold_time_ns,
+            in_flight,
+            early_completions,
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the limit of a snapshot: early completions disable the limit of the rule.
+pub(super) fn shown_limit(config: Config, early_completions: bool) -> u32 {
+    if early_completions {
+        MAX_LIMIT
+    } else {
+        config.limit
+    }
 }

@@ -2,13 +2,12 @@
 
 use super::admission::Admission;
 use super::counters::add;
-use super::gso_packets::GsoPackets;
 use super::shared::Shared;
 use crate::driver::TxRing;
-use crate::late_segmentation::LateSegmenter;
+use crate::late_segmentation::{LateSegmenter, Plan, Unsegmented};
 use crate::limit::Unit;
-use crate::packet::Tag;
-use crate::sharing::Sharing;
+use crate::packet::{Packet, Tag};
+use crate::sharing::{Sharing, Word};
 use taut_dql::stall::{GenerationClock, MAX_GENERATIONS};
 
 const _: () = assert!(Tag::GENERATIONS == MAX_GENERATIONS);
@@ -28,36 +27,22 @@ pub(super) struct Outlet<A> {
     pub burst_packets: u32,
 }
 
-impl Outlet<()> {
+impl<A: Admission> Outlet<A> {
     pub(super) fn new(
         unit: Unit,
         tag: Tag,
         burst_packets: u32,
         segmenter: Option<LateSegmenter>,
+        admission: A,
     ) -> Self {
         Self {
             tag,
             generations: GenerationClock::default(),
             unit: UnitMask::new(unit),
-            admission: (),
+            admission,
             gso: GsoPackets::new(segmenter),
             kick_pending: false,
             burst_packets,
-        }
-    }
-}
-
-impl<A: Admission> Outlet<A> {
-    /// Replaces the second limit.
-    pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> Outlet<B> {
-        Outlet {
-            tag: self.tag,
-            generations: self.generations,
-            unit: self.unit,
-            admission: map(self.admission),
-            gso: self.gso,
-            kick_pending: self.kick_pending,
-            burst_packets: self.burst_packets,
         }
     }
 
@@ -152,5 +137,37 @@ impl UnitMask {
     /// Returns the units of `packets` with `bytes` in total.
     pub(super) const fn of_many(self, packets: u32, bytes: u32) -> u32 {
         if self.set_bits == 0 { bytes } else { packets }
+    }
+}
+
+/// The sender's state for GSO packets that are sent in chunks.
+pub(super) struct GsoPackets {
+    /// Segments them, if the driver takes chunks.
+    pub segmenter: Option<LateSegmenter>,
+    /// A GSO packet that left the discipline and is sent next, in chunks. Only within a run.
+    pub stash: Option<(Packet, Plan)>,
+    /// Chunks since the last doorbell.
+    pub chunks: u32,
+}
+
+impl GsoPackets {
+    pub(super) fn new(segmenter: Option<LateSegmenter>) -> Self {
+        Self {
+            segmenter,
+            stash: None,
+            chunks: 0,
+        }
+    }
+
+    /// Returns how to segment a GSO packet, or `None` if it is sent whole.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Unsegmented) -> Option<Plan> {
+        let segmenter = self.segmenter.as_ref()?;
+        let max_bytes = match segmenter.chunks_in_limit {
+            Some(chunks) => shared.ledger.limit() / chunks,
+            None => shared.chunk_bytes.load(),
+        };
+        segmenter.plan(packet, max_bytes)
     }
 }

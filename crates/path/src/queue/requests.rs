@@ -1,17 +1,17 @@
 //! Settings that other threads request, and those that they read.
 
-use taut_dql::{Config, MAX_LIMIT};
+use taut_dql::Config;
 
 use super::outcome::Snapshot;
 use crate::sharing::{Sharing, Wide, Word};
-use crate::tunables::{Setting, TunableError};
+use crate::tunables::{Setting, Tunable, TunableError};
 
 /// Requested settings: a value for each kind, and a bit for each kind that the completer has not
 /// applied yet. Written by any thread.
 #[derive(Debug)]
 pub(super) struct Requests<M: Sharing> {
     pending: M::Word,
-    values: [M::Word; Setting::KINDS],
+    values: [M::Word; Tunable::ALL.len()],
 }
 
 impl<M: Sharing> Requests<M> {
@@ -24,14 +24,19 @@ impl<M: Sharing> Requests<M> {
 
     /// Requests a setting. Of two concurrent requests of one kind, one wins.
     pub(super) fn request(&self, setting: Setting) {
-        let kind = setting.kind();
+        let kind = setting.tunable() as usize;
         self.values[kind].store(setting.value());
         self.pending.set_bits(1 << kind);
     }
 
     fn settings(&self, kinds: u32) -> impl Iterator<Item = Setting> + Clone {
-        let requested = (0..Setting::KINDS).filter(move |kind| kinds & 1 << kind != 0);
-        requested.map(|kind| Setting::of_kind(kind, self.values[kind].load()))
+        let requested = Tunable::ALL.into_iter().zip(&self.values);
+        requested.filter_map(move |(tunable, value)| {
+            let is_requested = kinds & 1 << tunable as usize != 0;
+            is_requested
+                .then(|| tunable.setting(value.load()))
+                .flatten()
+        })
     }
 
     /// Returns the settings after all requests are applied.
@@ -98,21 +103,7 @@ impl<M: Sharing> PublishedSettings<M> {
 
     /// The limit and its settings. The totals stay 0.
     pub(super) fn snapshot(&self, in_flight: u32) -> Snapshot {
-        let config = self.config();
-        let early_completions = self.early.load() != 0;
-        Snapshot {
-            limit: if early_completions {
-                MAX_LIMIT
-            } else {
-                config.limit
-            },
-            min_limit: config.min_limit,
-            max_limit: config.max_limit,
-            hold_time_ns: config.hold_time_ns,
-            in_flight,
-            early_completions,
-            ..Snapshot::default()
-        }
+        Snapshot::of(self.config(), self.early.load() != 0, in_flight)
     }
 }
 
@@ -135,6 +126,8 @@ pub(super) fn check<M: Sharing>(
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
+
+    use taut_dql::MAX_LIMIT;
 
     use super::*;
     use crate::sharing::{Local, Threads};

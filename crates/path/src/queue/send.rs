@@ -4,7 +4,6 @@ use super::admission::Admission;
 use super::burst::{BurstEnd, Sending};
 use super::context::Context;
 use super::counters::add;
-use super::error::NoRoom;
 use super::outcome::{Stop, StopReason};
 use super::outlet::Outlet;
 use super::shared::Shared;
@@ -23,23 +22,12 @@ pub(super) struct SendHalf<Q, A> {
     epoch: u32,
 }
 
-impl<Q: Qdisc> SendHalf<Q, ()> {
-    pub(super) fn new(qdisc: Q, outlet: Outlet<()>) -> Self {
+impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
+    pub(super) fn new(qdisc: Q, outlet: Outlet<A>) -> Self {
         Self {
             qdisc,
             outlet,
             epoch: 0,
-        }
-    }
-}
-
-impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
-    /// Replaces the second limit.
-    pub(super) fn map_admission<B: Admission>(self, map: impl FnOnce(A) -> B) -> SendHalf<Q, B> {
-        SendHalf {
-            qdisc: self.qdisc,
-            outlet: self.outlet.map_admission(map),
-            epoch: self.epoch,
         }
     }
 
@@ -59,20 +47,6 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             segmenter: &mut self.outlet.gso.segmenter,
         };
         self.qdisc.enqueue(packet, now_ns, &mut sink);
-    }
-
-    #[inline]
-    pub(super) fn offer<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
-        &mut self,
-        shared: &Shared<M>,
-        packet: Packet,
-        at: Context<'_, S, P>,
-    ) -> Result<(), NoRoom> {
-        if !self.qdisc.accepts(&packet) {
-            return Err(NoRoom(packet));
-        }
-        self.enqueue(shared, packet, at);
-        Ok(())
     }
 
     #[inline]

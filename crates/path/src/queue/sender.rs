@@ -1,19 +1,16 @@
 //! The sending half of a queue, on a thread of its own.
 
-use alloc::sync::Arc;
-
 use super::admission::Admission;
 use super::context::Context;
 use super::counters::SenderCounters;
 use super::error::NoRoom;
 use super::outcome::Stop;
 use super::send::SendHalf;
-use super::shared::{HalfHandle, Shared};
+use super::shared::HalfHandle;
 use crate::driver::TxRing;
 use crate::packet::{Packet, PacketSink};
 use crate::probe::Probe;
 use crate::qdisc::{AnyQdisc, Backlog, Qdisc};
-use crate::sharing::Threads;
 
 /// The sending half: the discipline, the sender's half of the ledger, and the ring.
 pub struct Sender<R, Q = AnyQdisc, P = (), A = ()> {
@@ -24,24 +21,6 @@ pub struct Sender<R, Q = AnyQdisc, P = (), A = ()> {
 }
 
 impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
-    /// Replaces the second limit.
-    pub(crate) fn map_admission<B: Admission>(
-        self,
-        map: impl FnOnce(A) -> B,
-    ) -> Sender<R, Q, P, B> {
-        Sender {
-            half: self.half.map_admission(map),
-            shared: self.shared,
-            ring: self.ring,
-            probe: self.probe,
-        }
-    }
-
-    /// Returns the shared state, for a gate that wakes this queue.
-    pub(crate) fn shared(&self) -> Arc<Shared<Threads>> {
-        self.shared.0.clone()
-    }
-
     /// Passes `packet` to the discipline, which might drop it. Call [`run`](Self::run) afterwards,
     /// once per batch.
     pub fn enqueue<S: PacketSink + ?Sized>(&mut self, packet: Packet, now_ns: u64, sink: &mut S) {
@@ -59,8 +38,11 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        let at = Context::new(now_ns, sink, &mut self.probe);
-        self.half.offer(&self.shared, packet, at)
+        if !self.half.qdisc.accepts(&packet) {
+            return Err(NoRoom(packet));
+        }
+        self.enqueue(packet, now_ns, sink);
+        Ok(())
     }
 
     /// For a sender that found no room in [`run`](Self::run): arms the waker of the queue, then
@@ -84,16 +66,6 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     /// [`Queue::reset`](super::Queue::reset).
     pub fn request_reset(&self) {
         self.shared.request_reset();
-    }
-
-    /// Returns `true` if the limit stopped the queue. The completer can clear it at any time.
-    pub fn stopped_by_stack(&self) -> bool {
-        self.shared.stack.is_closed()
-    }
-
-    /// Returns `true` if a full ring stopped the queue. The completer can clear it at any time.
-    pub fn stopped_by_driver(&self) -> bool {
-        self.shared.driver.is_closed()
     }
 
     /// Returns the packets and bytes in the discipline.
@@ -121,16 +93,6 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     pub fn ring_mut(&mut self) -> &mut R {
         &mut self.ring
     }
-
-    /// Returns the probe.
-    pub fn probe(&self) -> &P {
-        &self.probe
-    }
-
-    /// Returns the probe.
-    pub fn probe_mut(&mut self) -> &mut P {
-        &mut self.probe
-    }
 }
 
 impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
@@ -141,6 +103,34 @@ impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         match stop {
             Stop::Limit | Stop::RingFull if self.shared.is_closed() => Stop::Closed,
             stop => stop,
+        }
+    }
+
+    /// Runs until no packet is ready. While the limit or the ring has no room, it parks this
+    /// thread, which the completer wakes; the waker of the queue is not needed. `now_ns` is the
+    /// clock, read before each run. Needs feature `std`.
+    ///
+    /// It never returns [`Stop::Limit`] or [`Stop::RingFull`]. While completions stall it does not
+    /// return, until the queue is reset or the completer is dropped.
+    #[cfg(feature = "std")]
+    pub fn run_blocking<S: PacketSink + ?Sized>(
+        &mut self,
+        mut now_ns: impl FnMut() -> u64,
+        sink: &mut S,
+    ) -> Stop<R::Error> {
+        loop {
+            match self.run(now_ns(), sink) {
+                Stop::Limit | Stop::RingFull => {
+                    // First, because the completer can wake this thread as soon as it waits.
+                    self.shared
+                        .room
+                        .replace_parked(Some(std::thread::current()));
+                    if self.must_wait() {
+                        std::thread::park();
+                    }
+                }
+                stop => return stop,
+            }
         }
     }
 }

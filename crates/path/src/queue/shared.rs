@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Deref;
 use core::task::Waker;
 
+use super::config::QueueConfig;
 use super::counters::{CompleterCells, SenderCells};
 use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
@@ -39,19 +40,14 @@ pub(super) struct Others<M: Sharing> {
 }
 
 impl<M: Sharing> Shared<M> {
-    pub(super) fn new(
-        limit: u32,
-        stall_threshold_ns: u64,
-        waker: Waker,
-        completer_waker: Waker,
-    ) -> Self {
+    pub(super) fn new(limit: u32, config: &QueueConfig) -> Self {
         Self {
             stack: Gate::new(),
             driver: Gate::new(),
-            room: RoomWaker::new(waker),
-            completer_waker,
+            room: RoomWaker::new(config.waker.clone()),
+            completer_waker: config.completer_waker.clone(),
             ledger: Ledger::new(limit),
-            generations: Generations::new(stall_threshold_ns),
+            generations: Generations::new(config.stall_threshold_ns),
             reset: Reset::new(),
             sender: SenderCells::new().into(),
             completer: CompleterCells::new().into(),

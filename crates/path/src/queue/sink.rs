@@ -21,11 +21,11 @@ impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountingSink<'
 
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         let (cells, segmenter) = (self.cells, &mut *self.segmenter);
-        dropped(packet, reason, cells, segmenter, &mut self.at.reborrow());
+        dropped(packet, reason, cells, segmenter, &mut self.at);
     }
 
     fn marked(&mut self, packet: &Packet) {
-        marked(packet, self.cells, &mut self.at.reborrow());
+        marked(packet, self.cells, &mut self.at);
     }
 }
 

@@ -1,13 +1,14 @@
 //! The budget of one flow.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
+use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
 use super::owner_lock::OwnerLock;
-use super::settings::{LastRequest, SendRequest};
-use super::shared_state::SharedState;
+use super::settings::{SendRequest, Settings, Totals};
 use crate::gate::Gate;
 
 /// Flags in [`FlowAccount::state`]; the lower bits count the packets below the socket. There are
@@ -23,6 +24,42 @@ const PACKETS: u32 = RUNNING - 1;
 /// idle between two GSO packets when completions are slow.
 const ALWAYS_PACKETS: u32 = 1;
 
+/// The state that all flows, packets and runners of a table share.
+#[derive(Debug)]
+pub(super) struct SharedState {
+    /// The deferred lists, each with room for the slots of all flows: many threads push, the
+    /// thread of a list pops.
+    pub lists: Box<[ConcurrentQueue<u32>]>,
+    pub settings: Settings,
+    /// The slot at which the search for a free one begins.
+    pub next_slot: AtomicU32,
+    pub throttled: AtomicUsize,
+    pub deferred: AtomicUsize,
+    pub deferred_to_owner: AtomicUsize,
+}
+
+impl SharedState {
+    pub(crate) fn new(flows: u32, settings: Settings, lists: u32) -> Self {
+        let list = |_| ConcurrentQueue::bounded(flows as usize);
+        Self {
+            lists: (0..lists).map(list).collect(),
+            settings,
+            next_slot: AtomicU32::new(0),
+            throttled: AtomicUsize::new(0),
+            deferred: AtomicUsize::new(0),
+            deferred_to_owner: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        Totals {
+            throttled: self.throttled.load(Ordering::Relaxed) as u64,
+            deferred: self.deferred.load(Ordering::Relaxed) as u64,
+            deferred_to_owner: self.deferred_to_owner.load(Ordering::Relaxed) as u64,
+        }
+    }
+}
+
 /// A slot of the table. While `state` is 0 it is free. Packets of a flow that has ended keep it
 /// until the last of them is freed.
 pub(crate) struct FlowAccount {
@@ -32,7 +69,8 @@ pub(crate) struct FlowAccount {
     pub(super) slot: u32,
     state: AtomicU32,
     charged_bytes: AtomicUsize,
-    pub(super) request: LastRequest,
+    /// The limit for the last request of the owner. A release reads it.
+    limit_bytes: AtomicU32,
     throttle: Gate,
     pub(super) lock: OwnerLock,
     /// The number that is passed to `send` when the flow is run.
@@ -56,7 +94,7 @@ impl FlowAccount {
             slot,
             state: AtomicU32::new(0),
             charged_bytes: AtomicUsize::new(0),
-            request: LastRequest::new(),
+            limit_bytes: AtomicU32::new(0),
             throttle: Gate::new(),
             lock: OwnerLock::new(),
             tag: AtomicU32::new(0),
@@ -76,7 +114,7 @@ impl FlowAccount {
         if taken.is_err() {
             return false;
         }
-        self.request.set(SendRequest::default());
+        self.set_request(SendRequest::default());
         self.throttle.open();
         self.lock.reset();
         self.tag.store(tag, Ordering::Relaxed);
@@ -132,9 +170,15 @@ impl FlowAccount {
         let _ = self.common.lists[list].push(self.slot);
     }
 
+    /// Sets the limit for the next request of the owner.
+    pub(super) fn set_request(&self, request: SendRequest) {
+        let limit_bytes = self.common.settings.limit_of(request);
+        self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
     /// Returns the current limit.
     pub(crate) fn limit_bytes(&self) -> u64 {
-        self.request.limit_bytes(self.common.settings)
+        self.limit_bytes.load(Ordering::Relaxed).into()
     }
 
     fn has_room(&self) -> bool {

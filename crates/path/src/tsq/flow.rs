@@ -40,7 +40,7 @@ impl Flow {
     /// on a deferred list when there is room. Call it only with something to send. A release on
     /// another thread can make room at any time.
     pub fn may_send(&self, request: SendRequest) -> bool {
-        self.account.request.set(request);
+        self.account.set_request(request);
         self.account.may_send()
     }
 

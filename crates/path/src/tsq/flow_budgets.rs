@@ -1,16 +1,13 @@
 //! The table of all budgets.
 
 use alloc::sync::Arc;
-use core::fmt;
 
 use taut_dql::sync::Ordering;
 
-use super::account::FlowAccount;
+use super::account::{FlowAccount, SharedState};
 use super::charges::Charges;
 use super::flow::Flow;
-use super::run::SendingFlow;
 use super::settings::{Settings, Sizing, Totals};
-use super::shared_state::SharedState;
 
 /// The maximum number of flows of a table.
 pub const MAX_FLOWS: u32 = 1 << 20;
@@ -26,13 +23,16 @@ pub struct FlowBudgets {
 }
 
 /// The reason why a table or a flow could not be created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FlowBudgetsError {
     /// The number of flows is 0 or above [`MAX_FLOWS`].
+    #[error("flows is {0}; allowed: 1 to {max}", max = MAX_FLOWS)]
     Flows(u32),
     /// The number of deferred lists is out of range.
+    #[error("lists is {0}; allowed: 1 to {max}", max = MAX_LISTS)]
     Lists(u32),
     /// The deferred list does not exist.
+    #[error("deferred list is {list}; allowed: below {lists}")]
     List {
         /// Its number.
         list: u32,
@@ -40,29 +40,15 @@ pub enum FlowBudgetsError {
         lists: u32,
     },
     /// Every slot of the table is taken, by flows or by packets of ended flows.
+    #[error("all {flows} budgets are in use")]
     Full {
         /// Slots of the table.
         flows: u32,
     },
     /// The time of the rate-based sizing is 0.
+    #[error("time_ns is 0; allowed: 1 or more")]
     RateTimeZero,
 }
-
-impl fmt::Display for FlowBudgetsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flows(flows) => write!(f, "flows is {flows}; allowed: 1 to {MAX_FLOWS}"),
-            Self::Lists(lists) => write!(f, "lists is {lists}; allowed: 1 to {MAX_LISTS}"),
-            Self::List { list, lists } => {
-                write!(f, "deferred list is {list}; allowed: below {lists}")
-            }
-            Self::Full { flows } => write!(f, "all {flows} budgets are in use"),
-            Self::RateTimeZero => f.write_str("time_ns is 0; allowed: 1 or more"),
-        }
-    }
-}
-
-impl core::error::Error for FlowBudgetsError {}
 
 impl FlowBudgets {
     /// Creates a table for `flows` flows with this many deferred lists (1 to 64), one for each
@@ -171,5 +157,32 @@ impl FlowBudgets {
     /// Returns counters over all flows.
     pub fn totals(&self) -> Totals {
         self.common.totals()
+    }
+}
+
+/// A flow that sends under its lock. Dropping it, after a panic, unlocks and lists it again.
+pub(super) struct SendingFlow<'a>(&'a FlowAccount);
+
+impl<'a> SendingFlow<'a> {
+    /// Sends for `account`, which is locked, until no thread marked it in the meantime, and unlocks
+    /// it.
+    pub(super) fn run(account: &'a FlowAccount, mut send: impl FnMut()) {
+        let sending = Self(account);
+        send();
+        while !account.lock.try_unlock() {
+            send();
+        }
+        core::mem::forget(sending);
+    }
+}
+
+impl Drop for SendingFlow<'_> {
+    fn drop(&mut self) {
+        // The next run processes a mark that is set from now on.
+        while !self.0.lock.try_unlock() {}
+        if self.0.mark_listed() {
+            self.0.push();
+        }
+        self.0.run_ends();
     }
 }

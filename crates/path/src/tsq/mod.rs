@@ -45,9 +45,7 @@ mod charges;
 mod flow;
 mod flow_budgets;
 mod owner_lock;
-mod run;
 mod settings;
-mod shared_state;
 
 pub use charges::{Charges, ReleasingSink, memory_bytes};
 pub use flow::{Flow, FlowSnapshot};

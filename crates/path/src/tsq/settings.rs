@@ -1,7 +1,5 @@
 //! The settings of small queues, and the limit of a flow that follows from them.
 
-use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
-
 /// The limit of Linux in 2012, in bytes of memory: 56 packets of 1,514 bytes.
 pub const LIMIT_2012_BYTES: u32 = 128 << 10;
 
@@ -47,6 +45,17 @@ impl Settings {
         sizing: Sizing::Fixed,
         limit_bytes: u32::MAX,
     };
+
+    /// Returns the limit of a flow that is about to send `request`, in bytes.
+    pub(super) fn limit_of(self, request: SendRequest) -> u32 {
+        let Sizing::Rate { time_ns } = self.sizing else {
+            return self.limit_bytes;
+        };
+        let bytes = u128::from(request.rate_bytes_per_s) * u128::from(time_ns) / 1_000_000_000;
+        let two_packets = request.packet_bytes.saturating_mul(2);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).max(two_packets);
+        bytes.min(self.limit_bytes)
+    }
 }
 
 /// Counters over all flows of a table.
@@ -67,41 +76,4 @@ pub struct SendRequest {
     pub packet_bytes: u32,
     /// The flow's pacing rate, in bytes per second. Only [`Sizing::Rate`] reads it.
     pub rate_bytes_per_s: u64,
-}
-
-/// The last request of the owner to send. A release computes the limit from it.
-#[derive(Debug)]
-pub(super) struct LastRequest {
-    packet_bytes: AtomicU32,
-    /// A rate that is out of range is stored as the maximum.
-    rate_bytes_per_s: AtomicUsize,
-}
-
-impl LastRequest {
-    pub(crate) fn new() -> Self {
-        Self {
-            packet_bytes: AtomicU32::new(0),
-            rate_bytes_per_s: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn set(&self, request: SendRequest) {
-        self.packet_bytes
-            .store(request.packet_bytes, Ordering::Relaxed);
-        let rate = usize::try_from(request.rate_bytes_per_s).unwrap_or(usize::MAX);
-        self.rate_bytes_per_s.store(rate, Ordering::Relaxed);
-    }
-
-    /// Returns the limit of the flow.
-    pub(crate) fn limit_bytes(&self, settings: Settings) -> u64 {
-        let max_bytes = u64::from(settings.limit_bytes);
-        let Sizing::Rate { time_ns } = settings.sizing else {
-            return max_bytes;
-        };
-        let packet_bytes = u64::from(self.packet_bytes.load(Ordering::Relaxed));
-        let rate = self.rate_bytes_per_s.load(Ordering::Relaxed);
-        let bytes = rate as u128 * u128::from(time_ns) / 1_000_000_000;
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        bytes.max(2 * packet_bytes).min(max_bytes)
-    }
 }

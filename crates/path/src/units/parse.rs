@@ -1,12 +1,11 @@
 //! The parser of rates, sizes and times, and the errors that it returns.
 
-use core::fmt;
-
 /// Decimals, trailing zeros not counted: with more, a product below could leave `u128`.
 const MAX_DECIMALS: usize = 18;
 
 /// A syntax error of a value, and its position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at position {position}; allowed: {allowed}")]
 pub struct ParseUnitError {
     /// Position of the offending character, from 1.
     pub position: usize,
@@ -14,35 +13,21 @@ pub struct ParseUnitError {
     allowed: &'static str,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum What {
+    #[error("expected a number")]
     NoNumber,
+    #[error("unknown unit")]
     UnknownUnit,
+    #[error("a unit is missing")]
     NoUnit,
+    #[error("the value is too large")]
     TooLarge,
+    #[error("more than 18 decimals")]
     TooManyDecimals,
+    #[error("the value is not a whole number of the smallest unit")]
     NotWhole,
 }
-
-impl fmt::Display for ParseUnitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.what {
-            What::NoNumber => "expected a number",
-            What::UnknownUnit => "unknown unit",
-            What::NoUnit => "a unit is missing",
-            What::TooLarge => "the value is too large",
-            What::TooManyDecimals => "more than 18 decimals",
-            What::NotWhole => "the value is not a whole number of the smallest unit",
-        };
-        write!(
-            f,
-            "{what} at position {}; allowed: {}",
-            self.position, self.allowed
-        )
-    }
-}
-
-impl core::error::Error for ParseUnitError {}
 
 impl ParseUnitError {
     /// Returns `true` if the text does not start with a number.

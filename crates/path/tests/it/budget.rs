@@ -11,7 +11,7 @@ use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Limit, NamedLimit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, QueueConfigError, Sender};
-use taut_path::{AnyLimit, Queue, Stop};
+use taut_path::{AnyLimit, Queue, QueueConfig, Stop};
 
 const BYTES: u32 = 1_000;
 
@@ -46,8 +46,6 @@ impl Device {
                 .with_limit(limit)
                 .with_qdisc(Fifo::new(10_000))
                 .waker(Waker::from(wakes.clone()))
-                .build_halves(0)
-                .expect("valid settings")
         });
         let joined = budget::attach(rule, interval_ns, queues.collect(), 0);
         let (budget, halves) = joined.expect("the rule counts bytes");
@@ -323,8 +321,7 @@ fn shared_dql_needs_two_intervals() {
 #[test]
 fn budget_in_packets_is_rejected() {
     let ring = SharedRing::new(8);
-    let queue = Queue::builder(ring.clone(), ring).build_halves(0);
-    let queue = queue.expect("valid");
+    let queue = Queue::builder(ring.clone(), ring);
     let rejected = budget::attach(AnyLimit::packets(4), 0, vec![queue], 0).map(drop);
     let error = rejected.expect_err("it would let in four bytes");
     assert_eq!(error, QueueConfigError::BudgetNotInBytes);
@@ -332,16 +329,18 @@ fn budget_in_packets_is_rejected() {
 }
 
 #[test]
-fn queue_with_units_in_flight_cannot_join() {
+fn invalid_settings_of_a_queue_are_rejected() {
     let ring = SharedRing::new(8);
-    let built = Queue::builder(ring.clone(), ring).build_halves(0);
-    let mut queue = built.expect("valid settings");
-    let mut books = Books::default();
-    queue.0.enqueue(packet(0, BYTES), 0, &mut books);
-    queue.0.run(0, &mut books);
-    assert_eq!(queue.0.in_flight(), BYTES);
+    let config = QueueConfig {
+        burst_packets: 0,
+        ..QueueConfig::default()
+    };
+    let queue = Queue::builder(ring.clone(), ring).config(config);
     let rejected = budget::attach(AnyLimit::dql(), 0, vec![queue], 0).map(drop);
-    assert_eq!(rejected.err(), Some(QueueConfigError::NotNew));
+    assert_eq!(
+        rejected.err(),
+        Some(QueueConfigError::Zero("burst_packets"))
+    );
 }
 
 /// A rule that panics in its first batch, and raises its limit afterwards.

@@ -76,8 +76,6 @@ impl World {
                 .qdisc("pfifo limit 20".parse().expect("it is well formed"))
                 .waker(Waker::from(wakes.clone()))
                 .late_segmentation(LateSegmentation::EachSegment)
-                .build_halves(0)
-                .expect("valid settings")
         });
         let joined = budget::attach(rule, interval_ns, queues.collect(), 0);
         let (budget, halves) = joined.expect("the rule counts bytes");

@@ -26,24 +26,24 @@ fn two_queues(rule: AnyLimit, packets: [u32; 2]) -> [Queue; 2] {
         .into_iter()
         .map(|packets| {
             let (submit, reap, counts) = pair(8);
-            let mut queue = taut_path::Queue::builder(submit, reap)
+            let queue = taut_path::Queue::builder(submit, reap)
                 .with_limit(Fixed::off())
-                .with_qdisc(Fifo::new(4))
-                .build_halves(0)
-                .expect("valid settings");
-            for index in 0..packets {
-                let packet = Packet::new(Frame::new(index), PACKET_BYTES);
-                queue.0.enqueue(packet, 0, &mut Nothing);
-            }
-            (queue, counts)
+                .with_qdisc(Fifo::new(4));
+            (queue, (packets, counts))
         })
         .unzip();
     let (_, halves) = budget::attach(rule, 0, queues, 0).expect("the rule counts bytes");
     let queues = halves.into_iter().zip(counts);
-    let queues = queues.map(|((sender, completer, _), counts)| Queue {
-        sender,
-        completer,
-        counts,
+    let queues = queues.map(|((mut sender, completer, _), (packets, counts))| {
+        for index in 0..packets {
+            let packet = Packet::new(Frame::new(index), PACKET_BYTES);
+            sender.enqueue(packet, 0, &mut Nothing);
+        }
+        Queue {
+            sender,
+            completer,
+            counts,
+        }
     });
     let queues: Vec<Queue> = queues.collect();
     queues.try_into().ok().expect("two were set up")

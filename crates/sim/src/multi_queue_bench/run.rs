@@ -86,11 +86,8 @@ impl<'a> MultiQueueBench<'a> {
                 .with_qdisc(Fifo::new(config.backlog_packets))
                 .probe(QueueProbe(watch.clone()))
                 .config(queue_config(None, Waker::from(note.clone())))
-                .build_halves(0)
-                .map_err(TestbedError::Queue)
         };
-        let queues = notes.iter().zip(rings).map(queue);
-        let queues = queues.collect::<Result<_, _>>()?;
+        let queues = notes.iter().zip(rings).map(queue).collect();
         let has_budget = shared != SharedBudget::None;
         let (limit, interval_ns) = match shared {
             SharedBudget::None => (AnyLimit::off(), 0),

@@ -31,22 +31,13 @@ use std::string::String;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
-use core::fmt;
-
 use crate::driver::{ChunkSupport, Completions, InRing, TxRing};
 use crate::packet::Packet;
 
 /// The error of a mock: the text that the test set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct MockError(pub String);
-
-impl fmt::Display for MockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for MockError {}
 
 /// A packet as the device sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,8 +29,8 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::named::{Argument, ArgumentError, BuiltinLimit, LimitInfo, NamedLimit};
-use super::utilisation::Utilisation;
+use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
+use super::utilisation::{ParseUtilisationError, Utilisation};
 use super::{CompletionBatch, Limit, Needs};
 use balance::{Balance, FRACTION_BITS};
 use cycle::Cycle;
@@ -351,9 +351,7 @@ impl BuiltinLimit for LossBudget {
         adapts: true,
     };
 
-    fn parse(argument: Argument<'_>) -> Result<Self, ArgumentError> {
-        let utilisation = argument.0.map(str::parse).transpose();
-        let utilisation = utilisation.map_err(ArgumentError::Utilisation)?;
-        Ok(utilisation.map_or_else(Self::default, Self::new))
+    fn with_argument(argument: &str) -> Option<Result<Self, ParseUtilisationError>> {
+        Some(argument.parse().map(Self::new))
     }
 }

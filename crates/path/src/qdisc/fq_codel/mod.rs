@@ -4,7 +4,6 @@ mod config;
 mod flow;
 mod longest;
 mod packet_store;
-mod settings;
 mod turn;
 
 use alloc::vec::Vec;
@@ -13,13 +12,13 @@ use super::bounded_ring::capacity;
 use super::codel_state::{CodelRule, Waiting};
 use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
-use config::MAX_FLOWS;
 use flow::{FlowList, FlowSlot, prefetch};
 use longest::LongestFlow;
 use packet_store::{NONE, PacketStore};
 use turn::{FlowQueue, Held, Turn};
 
 pub use config::FqCodelConfig;
+pub(super) use config::MAX_FLOWS;
 
 /// Maximum number of packets dropped at once from the longest flow, because the search for it is
 /// expensive.

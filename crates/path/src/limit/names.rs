@@ -1,18 +1,71 @@
-//! The text of a limit: a name with an argument or a number, then its unit, then a cap in time.
+//! The table of limits and their text: a name with an argument or a number, then the unit, then a
+//! cap in time.
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
-use taut_dql::MAX_LIMIT;
+use taut_dql::{Dynamic, MAX_LIMIT};
 
-use super::builtin::{LIMITS, LimitVisitor, visit_named};
 use super::fixed::Fixed;
-use super::named::{Argument, ArgumentError, LimitInfo, NamedLimit};
+use super::loss_budget::LossBudget;
+use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
 use super::packet_units::{PacketUnits, SUFFIX};
 use super::time_capped::{TIME_CAP_NS, TimeCapped};
 use super::utilisation::ParseUtilisationError;
 use crate::units::{self, ParseUnitError};
+
+/// Receives a limit as a value of its own type, see [`visit_limit`].
+pub trait LimitVisitor {
+    /// The result of a visit.
+    type Output;
+
+    /// Visits a limit, with its own type.
+    fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output;
+}
+
+/// Lists the types and creates the one that a name belongs to.
+macro_rules! limits {
+    ($($limit:ty,)*) => {
+        /// The limits of this crate with a name, in the order of help texts.
+        pub const LIMITS: &[LimitInfo] = &[$(<$limit>::INFO),*];
+
+        /// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to
+        /// `visitor` as a value of its own type. It allocates nothing.
+        /// [`AnyLimit`](super::AnyLimit) uses one visitor; another places the limit in memory of a
+        /// caller.
+        ///
+        /// # Errors
+        /// If `spec` is not a limit of this crate.
+        pub fn visit_limit<V: LimitVisitor>(
+            spec: &str,
+            visitor: V,
+        ) -> Result<V::Output, ParseLimitError> {
+            let spec = Spec::split(spec);
+            $(if spec.name == <$limit>::INFO.name {
+                let limit: $limit = with_argument(spec.argument)?;
+                return spec.visit(limit, <$limit>::INFO.adapts, visitor);
+            })*
+            spec.visit(parse_number(spec.rule)?, false, visitor)
+        }
+    };
+}
+
+// One line for each limit. Its file implements `BuiltinLimit`.
+limits! {
+    Fixed,
+    Dynamic,
+    LossBudget,
+}
+
+fn with_argument<L: BuiltinLimit>(argument: Option<&str>) -> Result<L, ParseLimitError> {
+    let Some(argument) = argument else {
+        return Ok(L::default());
+    };
+    let limit = L::with_argument(argument).ok_or(ParseLimitError::NoArgument)?;
+    limit.map_err(ParseLimitError::Utilisation)
+}
 
 /// The parts of a limit's text.
 #[derive(Clone, Copy)]
@@ -20,7 +73,7 @@ pub(crate) struct Spec<'a> {
     /// The name with its argument, or a number.
     pub rule: &'a str,
     pub name: &'a str,
-    pub argument: Argument<'a>,
+    pub argument: Option<&'a str>,
     in_packets: bool,
     cap_ns: Option<u64>,
     /// The cap precedes the unit.
@@ -46,7 +99,7 @@ impl<'a> Spec<'a> {
         Self {
             rule,
             name,
-            argument: Argument(argument),
+            argument,
             in_packets,
             cap_ns: last_cap_ns,
             cap_is_first: first_cap_ns.is_some(),
@@ -86,26 +139,6 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to `visitor` as a
-/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor;
-/// another places the limit in memory of a caller.
-///
-/// # Errors
-/// If `spec` is not a limit of this crate.
-pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
-    let spec = Spec::split(spec);
-    let mut limits = LIMITS.iter();
-    let visitor = InForm {
-        spec,
-        adapts: limits.any(|limit| limit.adapts && limit.name == spec.name),
-        visitor,
-    };
-    match visit_named(spec.name, spec.argument, visitor) {
-        Ok(visited) => visited?,
-        Err(unused) => spec.visit(parse_number(spec.rule)?, false, unused.visitor),
-    }
-}
-
 impl LimitInfo {
     /// As [`visit_limit`], for `rule`, which has this name and no argument: `spec` is the name,
     /// `:packets` if the rule adapts, and a cap in time.
@@ -123,23 +156,10 @@ impl LimitInfo {
             let message = format!("{spec:?}; allowed: {}", self.usage);
             return Err(ParseLimitError::Registered(message));
         }
-        parts.argument.none()?;
+        if parts.argument.is_some() {
+            return Err(ParseLimitError::NoArgument);
+        }
         parts.visit(rule, self.adapts, visitor)
-    }
-}
-
-/// Passes a limit on in the unit and with the cap of a text.
-struct InForm<'a, V> {
-    spec: Spec<'a>,
-    adapts: bool,
-    visitor: V,
-}
-
-impl<V: LimitVisitor> LimitVisitor for InForm<'_, V> {
-    type Output = Result<V::Output, ParseLimitError>;
-
-    fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output {
-        self.spec.visit(limit, self.adapts, self.visitor)
     }
 }
 
@@ -175,15 +195,6 @@ fn in_range(units: u64) -> Result<u32, ParseLimitError> {
     }
 }
 
-impl From<ArgumentError> for ParseLimitError {
-    fn from(error: ArgumentError) -> Self {
-        match error {
-            ArgumentError::NoArgument => Self::NoArgument,
-            ArgumentError::Utilisation(error) => Self::Utilisation(error),
-        }
-    }
-}
-
 /// A text is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -206,9 +217,6 @@ pub enum ParseLimitError {
     Registered(String),
 }
 
-/// Limits that are a number.
-const NUMBERS: &str = "a size such as 40k, or packets such as 32p";
-
 impl fmt::Display for ParseLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -222,7 +230,7 @@ impl fmt::Display for ParseLimitError {
                 return write!(
                     f,
                     "only {} can count packets; for a fixed number, use 32p",
-                    Adapting(", ", " and ")
+                    adapting(" and ")
                 );
             }
             Self::AfterCap => {
@@ -242,8 +250,9 @@ impl fmt::Display for ParseLimitError {
         }
         write!(
             f,
-            "{NUMBERS} (1 to {MAX_LIMIT}); behind {} :packets, and behind any a cap such as :2ms",
-            Adapting(", ", " and ")
+            "a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); behind {} :packets, \
+             and behind any a cap such as :2ms",
+            adapting(" and ")
         )
     }
 }
@@ -256,7 +265,7 @@ pub(crate) fn builtin_limits_help() -> String {
     for limit in LIMITS {
         text += &format!("  {:<13} {}\n", limit.usage, limit.help);
     }
-    let adapting = Adapting(", ", " or ");
+    let adapting = adapting(" or ");
     text + &format!(
         "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
          RULE:packets  {adapting}, counting packets in place of bytes (dql:packets)\n  \
@@ -264,21 +273,9 @@ pub(crate) fn builtin_limits_help() -> String {
     )
 }
 
-/// Writes the names of the limits that adapt, with these separators.
-struct Adapting(&'static str, &'static str);
-
-impl fmt::Display for Adapting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let adapting = || LIMITS.iter().filter(|limit| limit.adapts);
-        let last = adapting().count() - 1;
-        for (index, limit) in adapting().enumerate() {
-            let separator = match index {
-                0 => "",
-                _ if index == last => self.1,
-                _ => self.0,
-            };
-            write!(f, "{separator}{}", limit.name)?;
-        }
-        Ok(())
-    }
+/// Returns the names of the limits that adapt, with `conjunction` between them.
+fn adapting(conjunction: &str) -> String {
+    let adapting = LIMITS.iter().filter(|limit| limit.adapts);
+    let names: Vec<_> = adapting.map(|limit| limit.name).collect();
+    names.join(conjunction)
 }
