@@ -13,7 +13,7 @@ use super::report::{Samples, TraceReport};
 use super::script::{Script, TraceQueue, queue};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, NicConfig};
+use crate::nic::{EmulatedNic, NicConfig};
 use crate::queue::QueueFault;
 use crate::testbed::{Activity, Experiment, Setup, Testbed, WireStats};
 use taut_measure::meter::histogram_ns;
@@ -57,7 +57,7 @@ fn prepared<L: Limit + Clone>(
     let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
     // The trace contains the interrupts, so the rings do not interrupt.
     let wire_stats = WireStats::new(detail.time_series);
-    let (nic, rings) = MultiNic::watched(&nic, pattern.queues.len(), wire_stats, false)?;
+    let (nic, rings) = EmulatedNic::shared(&nic, pattern.queues.len(), wire_stats, false)?;
     let queues = pattern.queues.iter();
     let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it)).collect();
     let queues = rings.into_iter().zip(&scripts);
@@ -216,7 +216,7 @@ impl<L: Limit> TraceRun<'_, L> {
             losses,
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: bed.sink.freed,
-            in_ring_packets: nic.packets_in_rings(),
+            in_ring_packets: nic.packets_in_rings() as u64,
             limit_changes: take(&mut self.queues[0].probe_mut().changes),
         }
     }
@@ -276,7 +276,7 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
 
     fn next_interrupt(
         &mut self,
-        nic: &mut MultiNic<WireStats>,
+        nic: &mut EmulatedNic<WireStats>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();

@@ -16,7 +16,7 @@ use taut_path::{AnyLimit, Completed, Queue};
 use super::watch::{MultiQueueWatch, QueueProbe};
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, RingOf};
+use crate::nic::{EmulatedNic, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
@@ -77,7 +77,7 @@ impl<'a> MultiQueueBench<'a> {
         config: &'a MultiQueueConfig,
         shared: SharedBudget,
     ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
-        let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
+        let (nic, rings) = EmulatedNic::shared(&config.nic, config.queues, (), true)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let watch = Rc::new(RefCell::new(MultiQueueWatch::default()));
         let queue = |(note, ring): (&Arc<Note>, RingOf)| {

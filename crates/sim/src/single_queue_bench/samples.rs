@@ -80,7 +80,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
                 entered: queue.sender_counters().enqueued_packets,
                 freed: bed.sink.freed,
                 waiting: queue.backlog().packets,
-                in_ring: nic.packets_in_rings(),
+                in_ring: nic.packets_in_rings() as u64,
             },
         }
     }

@@ -23,7 +23,7 @@ pub(crate) use wire_stats::WireStats;
 
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, RingOf, WireCounters, WireWatch};
+use crate::nic::{EmulatedNic, RingOf, WireCounters, WireWatch};
 use crate::queue::QueueFault;
 use crate::sink::Sink;
 
@@ -77,7 +77,7 @@ pub(crate) trait Experiment {
     /// that leave before it. The default is the interrupt moderation of the NIC.
     fn next_interrupt(
         &mut self,
-        nic: &mut MultiNic<Self::Watch>,
+        nic: &mut EmulatedNic<Self::Watch>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         nic.next_interrupt(until_ns)
@@ -149,7 +149,7 @@ pub(crate) struct Setup {
 
 /// A NIC and the scheduled events of the queues above it.
 pub(crate) struct Testbed<W> {
-    pub(crate) nic: Rc<RefCell<MultiNic<W>>>,
+    pub(crate) nic: Rc<RefCell<EmulatedNic<W>>>,
     pub(crate) sink: Sink,
     pub(crate) core: Core,
     /// Wire counters of ring 0 at each change of the rate: (ns, counters).
@@ -164,7 +164,7 @@ pub(crate) struct Testbed<W> {
 }
 
 impl<W: WireWatch> Testbed<W> {
-    pub(crate) fn new(nic: Rc<RefCell<MultiNic<W>>>, setup: Setup) -> Self {
+    pub(crate) fn new(nic: Rc<RefCell<EmulatedNic<W>>>, setup: Setup) -> Self {
         let rings = nic.borrow().rings();
         Self {
             nic,

@@ -144,7 +144,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                     let (packet, index) = (frame.packet, frame.index);
                     to.push_back(segments.flight(packet, index, arrives_ns, under_way_ns));
                 }
-                NicEvent::Interrupt => self.complete(at_ns),
+                NicEvent::Interrupt(_) => self.complete(at_ns),
             }
         }
         self.watch(now_ns);

@@ -182,7 +182,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the wire counters of a host.
     pub fn wire(&self, host: usize) -> WireCounters {
-        self.nic(host).counters()
+        self.nic(host).counters(0)
     }
 
     /// Returns the packets that a host's queue dropped.

@@ -122,7 +122,7 @@ pub(super) struct Orphans {
 impl Orphans {
     /// Releases the charges of the packets submitted since the last call.
     pub fn submitted(&mut self, nic: &EmulatedNic, charges: &Charges) {
-        for packet in nic.packets().skip(self.released.len()) {
+        for packet in nic.packets(0).skip(self.released.len()) {
             // The charge of a packet that is sent in chunks belongs to the last of them.
             let is_end = packet.chunk().is_none_or(|chunk| chunk.is_last);
             self.released
@@ -132,7 +132,7 @@ impl Orphans {
 
     /// Counts the packets completed since the last call.
     pub fn completed(&mut self, nic: &EmulatedNic) {
-        let gone = self.released.len() - nic.packets_in_ring();
+        let gone = self.released.len() - nic.packets_in_rings();
         let orphaned = self.released.drain(..gone).filter(|&it| it);
         self.packets += orphaned.count() as u64;
     }
