@@ -13,9 +13,9 @@ use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, RingOf, WireCounters};
-use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
+use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
 use crate::source::Note;
-use crate::testbed::{Activity, Experiment, Setup, Testbed, Urgent};
+use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.
 ///
@@ -143,42 +143,31 @@ impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
         }
     }
 
-    fn act(
-        &mut self,
-        activity: Activity,
-        bed: &mut BenchTestbed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, activity: Activity, bed: &mut BenchTestbed) -> Ran {
         match activity {
             Activity::Arrival => Ok(()),
-            Activity::Resume if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
-            Activity::Resume => self.on_sender(bed, now_ns),
+            Activity::Resume if self.feed.made_ns == bed.now_ns => self.on_made(bed),
+            Activity::Resume => self.on_sender(bed),
             Activity::Sample => {
-                self.on_sample(bed, now_ns);
+                self.on_sample(bed);
                 Ok(())
             }
         }
     }
 
-    fn on_batch(
-        &mut self,
-        bed: &mut BenchTestbed,
-        _at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn on_batch(&mut self, bed: &mut BenchTestbed, _at: usize, done: Completed) -> Ran {
         for _ in 0..done.counts.packets {
             if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
-                self.queue.probe_mut().on_reaped(left_ns, now_ns);
+                self.queue.probe_mut().on_reaped(left_ns, bed.now_ns);
             }
         }
         if done.schedule {
-            self.admit_urgent(bed, now_ns);
-            self.send(bed, now_ns)?;
+            self.admit_urgent(bed);
+            self.send(bed)?;
         }
         if self.note.take() {
             self.feed.wakeups += 1;
-            self.feed.next_ns = now_ns;
+            self.feed.next_ns = bed.now_ns;
         }
         Ok(())
     }
@@ -190,7 +179,7 @@ mod tests {
 
     use super::*;
     use crate::nic::NicConfig;
-    use crate::queue::Fault;
+    use crate::queue::{Fault, QueueFault};
     use crate::single_queue_bench::object;
 
     #[test]

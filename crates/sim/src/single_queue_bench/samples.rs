@@ -21,21 +21,21 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     /// Samples the delay of a packet of high priority.
-    pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        self.urgent.came_ns.push(now_ns);
+    pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed) {
+        self.urgent.came_ns.push(bed.now_ns);
         if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
-            self.admit_urgent(bed, now_ns);
+            self.admit_urgent(bed);
         }
         self.plan_sample();
     }
 
     /// Records the delays of the packets that waited for room and go behind the unsent packets.
-    pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
+    pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed) {
         let submitted = self.queue.probe().submitted_time_bytes;
         let nic = bed.nic.borrow();
         let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
         self.urgent
-            .admit(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
+            .admit(bed.now_ns, link_ns(ahead, nic.rate_bits_per_s()));
     }
 
     pub(super) fn observed(mut self, mut bed: BenchTestbed, before: &Before) -> Observed {

@@ -38,12 +38,8 @@ impl Experiment for Listed {
         next.map_or(NEVER_NS, |listed| listed.0)
     }
 
-    fn act(
-        &mut self,
-        activity: Activity,
-        bed: &mut Testbed<()>,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, activity: Activity, bed: &mut Testbed<()>) -> Ran {
+        let now_ns = bed.now_ns;
         self.activity.retain(|&listed| listed != (now_ns, activity));
         let name = match activity {
             Activity::Arrival => "arrival",
@@ -54,15 +50,9 @@ impl Experiment for Listed {
         Ok(())
     }
 
-    fn on_batch(
-        &mut self,
-        _bed: &mut Testbed<()>,
-        _at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
-        self.log
-            .push((now_ns, "batch", done.counts.packets as usize));
+    fn on_batch(&mut self, bed: &mut Testbed<()>, _at: usize, done: Completed) -> Ran {
+        let packets = done.counts.packets as usize;
+        self.log.push((bed.now_ns, "batch", packets));
         Ok(())
     }
 
