@@ -65,17 +65,6 @@ impl SackBlocks {
         self.blocks[count] = (start, end);
         true
     }
-
-    /// Returns the ranges `[start, end)` of an acknowledgement up to `cumulative`, as offsets in
-    /// the stream.
-    pub(super) fn above(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.blocks[..self.len()].iter().map(move |&(start, end)| {
-            (
-                cumulative.saturating_add(u64::from(start)),
-                cumulative.saturating_add(u64::from(end)),
-            )
-        })
-    }
 }
 
 /// An acknowledgement.
@@ -95,6 +84,8 @@ pub struct Ack {
 impl Ack {
     /// Returns the ranges `[start, end)` that have arrived out of order, as offsets in the stream.
     pub fn sacked(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.sack.above(self.cumulative)
+        let offset = |above: u32| self.cumulative.saturating_add(u64::from(above));
+        let blocks = &self.sack.blocks[..self.sack.len()];
+        blocks.iter().map(move |it| (offset(it.0), offset(it.1)))
     }
 }

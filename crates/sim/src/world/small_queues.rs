@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use taut_path::Packet;
-use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings, Totals};
+use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings};
 
 use crate::nic::EmulatedNic;
 
@@ -28,8 +28,8 @@ pub(super) const LIST: u32 = 0;
 
 /// The budgets of one host.
 pub(super) struct HostBudgets {
-    budgets: FlowBudgets,
-    charges: Charges,
+    pub budgets: FlowBudgets,
+    pub charges: Charges,
     /// Flows, indexed by connection.
     flows: Vec<Flow>,
     deferred_delay_ns: u64,
@@ -80,19 +80,11 @@ impl HostBudgets {
             .charge(&self.flows[connection as usize], packet);
     }
 
-    pub fn charges(&self) -> &Charges {
-        &self.charges
-    }
-
     /// Releases the charges of submitted packets if the driver orphans them.
     pub fn submitted(&mut self, nic: &EmulatedNic) {
         if let Some(orphans) = &mut self.orphans {
             orphans.submitted(nic, &self.charges);
         }
-    }
-
-    pub fn totals(&self) -> Totals {
-        self.budgets.totals()
     }
 
     /// Returns the time for a run of the deferred list, if it has flows and no run is scheduled.
