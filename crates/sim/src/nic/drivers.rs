@@ -8,7 +8,8 @@ use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, InRing, Packet, TxRing};
 
 use super::WireWatch;
-use super::config::{NicConfig, NicConfigError};
+use super::config::NicConfig;
+use super::descriptors::NicConfigError;
 use super::emulated::EmulatedNic;
 use super::ring::Ring;
 

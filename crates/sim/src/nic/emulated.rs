@@ -9,7 +9,8 @@ use core::mem::replace;
 
 use taut_path::Packet;
 
-use super::config::{NicConfig, NicConfigError};
+use super::config::NicConfig;
+use super::descriptors::NicConfigError;
 use super::ring::{Ring, WireCounters};
 use super::wire::{Wire, link_ns};
 use super::{NicEvent, SentFrame, WireWatch};

@@ -15,8 +15,8 @@ mod wire;
 
 use taut_path::Packet;
 
-pub use config::{FinishedAt, Framing, NicConfig, NicConfigError};
-pub use descriptors::{DescriptorRing, DescriptorRule, RingTooSmall};
+pub use config::{FinishedAt, Framing, NicConfig};
+pub use descriptors::{DescriptorRing, DescriptorRule, NicConfigError};
 pub use drivers::RingOf;
 pub use emulated::EmulatedNic;
 pub use interrupt::{InterruptRule, RareGap};

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use taut_path::{InRing, Packet};
 
-use super::config::{NicConfig, NicConfigError};
-use super::descriptors::DescriptorRing;
+use super::config::NicConfig;
+use super::descriptors::{DescriptorRing, NicConfigError};
 use super::interrupt::Periods;
 use super::wire::OnWire;
 use crate::NEVER_NS;

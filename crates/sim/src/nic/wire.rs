@@ -4,7 +4,8 @@ use core::mem::replace;
 
 use taut_path::Packet;
 
-use super::config::{FinishedAt, Framing, NicConfig, NicConfigError};
+use super::config::{FinishedAt, Framing, NicConfig};
+use super::descriptors::NicConfigError;
 use crate::NEVER_NS;
 
 /// The wire time of a packet or a part of it.

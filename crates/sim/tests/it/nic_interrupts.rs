@@ -270,7 +270,7 @@ fn unusable_settings_are_rejected() {
     };
     assert!(matches!(
         EmulatedNic::new(small).err(),
-        Some(NicConfigError::Ring(_))
+        Some(NicConfigError::RingTooSmall { .. })
     ));
 }
 
