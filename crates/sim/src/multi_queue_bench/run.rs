@@ -108,20 +108,15 @@ impl<'a> MultiQueueBench<'a> {
 
     fn run(mut self, mut bed: MultiQueueTestbed) -> Result<MultiQueueReport, TestbedError> {
         let queues = self.config.queues;
-        let mut now_ns = 0;
         for queue in 0..queues {
-            let until_ns = now_ns + self.config.alone_ns;
-            self.phase(&mut bed, queue..queue + 1, now_ns, until_ns)?;
-            now_ns = until_ns;
+            self.phase(&mut bed, queue..queue + 1, self.config.alone_ns)?;
         }
-        self.phase(&mut bed, 0..0, now_ns, now_ns + self.config.pause_ns)?;
-        now_ns += self.config.pause_ns;
+        self.phase(&mut bed, 0..0, self.config.pause_ns)?;
         let before = self.time_bytes(&bed);
-        self.begin(&bed, now_ns);
-        let end_ns = now_ns + self.config.together_ns;
-        self.phase(&mut bed, 0..queues, now_ns, end_ns)?;
+        self.begin(&bed);
+        self.phase(&mut bed, 0..queues, self.config.together_ns)?;
         let after = self.time_bytes(&bed);
-        let seen = bed.nic.borrow_mut().watch.end(end_ns);
+        let seen = bed.nic.borrow_mut().watch.end(bed.now_ns);
         let got = after
             .iter()
             .zip(before)
@@ -139,7 +134,7 @@ impl<'a> MultiQueueBench<'a> {
     }
 
     /// Starts the measurement.
-    fn begin(&self, bed: &MultiQueueTestbed, now_ns: u64) {
+    fn begin(&self, bed: &MultiQueueTestbed) {
         let limits = self.queues.iter();
         let limits = limits.map(|queue| queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
@@ -147,25 +142,26 @@ impl<'a> MultiQueueBench<'a> {
         let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
         let mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + above_bytes;
         let watch = &mut bed.nic.borrow_mut().watch;
-        watch.begin(now_ns, self.config.together_ns, mark_bytes, limits);
+        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes, limits);
     }
 
-    /// Runs a phase in which these senders are saturating, until `until_ns`.
+    /// Runs a phase of `length_ns` in which these senders are saturating.
     fn phase(
         &mut self,
         bed: &mut MultiQueueTestbed,
         senders: Range<usize>,
-        now_ns: u64,
-        until_ns: u64,
+        length_ns: u64,
     ) -> Result<(), TestbedError> {
-        bed.now_ns = now_ns;
+        let until_ns = bed.now_ns + length_ns;
         self.senders = senders.clone();
         for queue in senders {
             self.send(bed, queue)?;
         }
         self.send_woken(bed)?;
         // Events at the end of the phase belong to it.
-        bed.run_until(self, until_ns.saturating_add(1))
+        bed.run_until(self, until_ns.saturating_add(1))?;
+        bed.now_ns = until_ns;
+        Ok(())
     }
 
     fn send_woken(&mut self, bed: &mut MultiQueueTestbed) -> Ran {

@@ -45,7 +45,7 @@ pub(super) const QUEUE: usize = 0;
 
 pub(super) struct SingleQueueBench<'a, T> {
     pub(super) config: &'a SingleQueueConfig,
-    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, BenchProbe<T>>,
+    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, (T, BenchProbe)>,
     pub(super) feed: Feed,
     pub(super) note: Arc<Note>,
     pub(super) sample_ns: u64,
@@ -83,11 +83,11 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
         let backlog_packets = config.backlog_packets.clamp(1, MAX_BACKLOG_PACKETS);
-        let watch = BenchProbe::new(config.nic.framing, from_ns, end_ns, probe);
+        let watch = BenchProbe::new(config.nic.framing, from_ns, end_ns);
         let queue = Queue::builder_for(rings.remove(QUEUE))
             .limit(rule.limit.clone())
             .with_qdisc(Fifo::new(backlog_packets))
-            .probe(watch)
+            .probe((probe, watch))
             .config(queue_config)
             .build(0)?;
         let setup = Setup {
@@ -128,7 +128,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
 }
 
 impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
-    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, BenchProbe<T>>;
+    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, (T, BenchProbe)>;
     type Watch = Left;
 
     fn queues(&mut self) -> &mut [Self::Queue] {
@@ -158,7 +158,7 @@ impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
     fn on_batch(&mut self, bed: &mut BenchTestbed, _at: usize, done: Completed) -> Ran {
         for _ in 0..done.counts.packets {
             if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
-                self.queue.probe_mut().on_reaped(left_ns, bed.now_ns);
+                self.queue.probe_mut().1.on_reaped(left_ns, bed.now_ns);
             }
         }
         if done.schedule {

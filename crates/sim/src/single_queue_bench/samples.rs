@@ -31,7 +31,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
 
     /// Records the delays of the packets that waited for room and go behind the unsent packets.
     pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed) {
-        let submitted = self.queue.probe().submitted_time_bytes;
+        let submitted = self.queue.probe().1.submitted_time_bytes;
         let nic = bed.nic.borrow();
         let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
         self.urgent
@@ -45,7 +45,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         let marks = [(0, WireCounters::default())].into_iter();
         let marks = marks.chain(take(&mut bed.marks)).chain([(end_ns, now)]);
         let queue = &mut self.queue;
-        let watch = queue.probe_mut();
+        let watch = &mut queue.probe_mut().1;
         for left_ns in nic.watch.oldest_ns.drain(..) {
             watch.on_left(left_ns);
         }
@@ -58,7 +58,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         };
         let measured_ns = end_ns.saturating_sub(self.config.measure_from_ns).max(1) as f64;
         let rate_bits_per_s = nic.rate_bits_per_s() as f64;
-        let watch = queue.probe();
+        let watch = &queue.probe().1;
         Observed {
             in_flight_bytes: watch.meter.in_flight_bytes(),
             in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),

@@ -11,7 +11,7 @@ use crate::testbed::Ran;
 impl<T: Probe> SingleQueueBench<'_, T> {
     /// Sends the ready packets, and starts to prepare further ones.
     pub(super) fn send(&mut self, bed: &mut BenchTestbed) -> Ran {
-        if self.feed.cost.packet_ns > 0 || !self.feed.is_saturating() {
+        if self.config.cost.packet_ns > 0 || !self.is_saturating() {
             self.run_queue(bed)?;
             self.make_next(bed);
             return Ok(());
@@ -42,14 +42,21 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     fn next_packet(&mut self) -> Packet {
+        let sizes = &self.config.object_bytes;
+        let bytes = sizes[self.frames as usize % sizes.len()];
         self.frames = self.frames.wrapping_add(1);
-        object(self.frames, self.feed.next_bytes(&self.config.object_bytes))
+        object(self.frames, bytes)
+    }
+
+    /// Returns `true` if the sender always has something to send.
+    fn is_saturating(&self) -> bool {
+        self.config.source == TrafficSource::Saturating
     }
 
     /// Starts to prepare the next packet if one is requested, the discipline has room, and the core
     /// prepares no other.
     fn make_next(&mut self, bed: &mut BenchTestbed) {
-        let requested = self.feed.requested > 0 || self.feed.is_saturating();
+        let requested = self.feed.requested > 0 || self.is_saturating();
         if !requested || self.feed.made_ns != NEVER_NS {
             return;
         }
@@ -57,10 +64,10 @@ impl<T: Probe> SingleQueueBench<'_, T> {
             self.feed.asleep = true;
             return;
         }
-        let mut cost_ns = self.feed.cost.packet_ns;
+        let mut cost_ns = self.config.cost.packet_ns;
         if std::mem::take(&mut self.feed.asleep) {
             self.feed.wakeups += 1;
-            cost_ns = cost_ns.saturating_add(self.feed.cost.wakeup_ns);
+            cost_ns = cost_ns.saturating_add(self.config.cost.wakeup_ns);
         }
         self.feed.made_ns = bed.core.work(bed.now_ns, cost_ns);
     }
@@ -73,10 +80,10 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     pub(super) fn on_sender(&mut self, bed: &mut BenchTestbed) -> Ran {
-        self.feed.next_ns = self.feed.next_burst_ns(bed.now_ns);
-        match self.feed.source {
+        self.feed.next_ns = self.feed.next_burst_ns(self.config.source, bed.now_ns);
+        match self.config.source {
             TrafficSource::Saturating => self.send(bed),
-            TrafficSource::Bursts { packets, .. } if self.feed.cost.packet_ns > 0 => {
+            TrafficSource::Bursts { packets, .. } if self.config.cost.packet_ns > 0 => {
                 self.feed.requested += u64::from(packets);
                 self.make_next(bed);
                 Ok(())
@@ -93,7 +100,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
 
     /// Makes one call of a blind sender, or all calls of one instant if they cost nothing.
     fn on_blind(&mut self, bed: &mut BenchTestbed, when_full: WhenFull) -> Ran {
-        let call_ns = self.feed.cost.packet_ns;
+        let call_ns = self.config.cost.packet_ns;
         loop {
             let packet = self.next_packet();
             if let Err(rejected) = self.queue.offer(packet, bed.now_ns, &mut bed.sink) {
