@@ -258,16 +258,16 @@ impl<W: WireWatch> EmulatedNic<W> {
     /// Puts the next packet on the wire, from the ring whose turn it is.
     #[inline(always)]
     fn start_packet(&mut self, now_ns: u64) {
-        let in_turn = (self.next_ring..self.rings.len()).chain(0..self.next_ring);
-        for ring in in_turn {
+        for _ in 0..self.rings.len() {
+            let ring = self.next_ring;
+            self.next_ring = if ring + 1 == self.rings.len() {
+                0
+            } else {
+                ring + 1
+            };
             let packet = self.rings[ring].next();
             if packet.is_some() {
                 self.on_ring = ring;
-                self.next_ring = if ring + 1 == self.rings.len() {
-                    0
-                } else {
-                    ring + 1
-                };
                 return self.wire.start(packet, 0, now_ns);
             }
         }

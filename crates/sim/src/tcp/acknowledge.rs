@@ -2,20 +2,30 @@
 //! 6675), timeouts (RFC 6298, 5) and marks (RFC 3168).
 
 use super::scoreboard::DUP_THRESH;
-use super::segment::Ack;
+use super::segment::{Ack, SackBlocks};
 use super::sender::{Phase, TcpSender};
 use crate::NEVER_NS;
 
 impl TcpSender {
     /// Processes an acknowledgement. Then call [`next_segment`](Self::next_segment) until it
     /// returns `None`. Ignores acknowledgements of data that was never sent (RFC 9293, 3.10.7.4).
-    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now_ns: u64) {
-        let cumulative = ack.cumulative;
+        let reach = (ack.cumulative, ack.window_bytes);
+        self.on_parts_of_ack(reach, (&ack.sack, ack.ece), now_ns);
+    }
+
+    /// Processes the parts of an [`Ack`], so that the caller need not build one in memory.
+    #[inline(always)]
+    pub(crate) fn on_parts_of_ack(
+        &mut self,
+        (cumulative, window_bytes): (u64, u32),
+        (sack, ece): (&SackBlocks, bool),
+        now_ns: u64,
+    ) {
         if cumulative > self.nxt || cumulative < self.una {
             return;
         }
-        let window_end = cumulative.saturating_add(u64::from(ack.window_bytes));
+        let window_end = cumulative.saturating_add(u64::from(window_bytes));
         self.window_end = self.window_end.max(window_end);
         let before = self.una;
         let acked = cumulative - before;
@@ -30,10 +40,10 @@ impl TcpSender {
             }
         }
         let phase_before = self.recovery.phase;
-        if self.has_gaps() || !ack.sack.is_empty() {
-            self.on_ack_with_gaps(ack, acked, now_ns);
+        if self.has_gaps() || !sack.is_empty() {
+            self.on_ack_with_gaps(cumulative, sack, acked, now_ns);
         }
-        if ack.ece && self.config.ecn {
+        if ece && self.config.ecn {
             self.on_mark_echoed(before);
         }
         if self.collapses() {
@@ -105,10 +115,10 @@ impl TcpSender {
 
     /// Processes an acknowledgement during or after a loss.
     #[cold]
-    fn on_ack_with_gaps(&mut self, ack: &Ack, acked: u64, now_ns: u64) {
+    fn on_ack_with_gaps(&mut self, cumulative: u64, sack: &SackBlocks, acked: u64, now_ns: u64) {
         let (una, nxt) = (self.una, self.nxt);
         let mut newly_sacked = 0;
-        for (start, end) in ack.sacked() {
+        for (start, end) in sack.above(cumulative) {
             let (start, end) = (start.max(una), end.min(nxt));
             if start < end {
                 newly_sacked += self.recovery.scoreboard.sack(start, end);

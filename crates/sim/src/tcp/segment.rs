@@ -65,6 +65,14 @@ impl SackBlocks {
         self.blocks[count] = (start, end);
         true
     }
+
+    /// Returns the ranges `[start, end)` of an acknowledgement up to `cumulative`, as offsets in
+    /// the stream.
+    pub(super) fn above(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let offset = move |above: u32| cumulative.saturating_add(u64::from(above));
+        let blocks = &self.blocks[..self.len()];
+        blocks.iter().map(move |it| (offset(it.0), offset(it.1)))
+    }
 }
 
 /// An acknowledgement.
@@ -84,8 +92,6 @@ pub struct Ack {
 impl Ack {
     /// Returns the ranges `[start, end)` that have arrived out of order, as offsets in the stream.
     pub fn sacked(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let offset = |above: u32| self.cumulative.saturating_add(u64::from(above));
-        let blocks = &self.sack.blocks[..self.sack.len()];
-        blocks.iter().map(move |it| (offset(it.0), offset(it.1)))
+        self.sack.above(self.cumulative)
     }
 }

@@ -79,7 +79,9 @@ impl Endpoint {
     #[inline(always)]
     pub fn on_arrival(&mut self, flight: &Flight, now_ns: u64) {
         if flight.has(FrameFlags::ACK) {
-            self.sender.on_ack(&flight.ack(), now_ns);
+            let reach = (flight.cumulative, flight.window_bytes);
+            let sack_and_ece = (&flight.sack, flight.has(FrameFlags::ECE));
+            self.sender.on_parts_of_ack(reach, sack_and_ece, now_ns);
         }
         if flight.payload_bytes == 0 {
             return;
