@@ -196,7 +196,7 @@ impl Scenario for CodelUnderLoadSettings {
         let row = self.row(case, &world, done);
         Ok(Results {
             figures: published::figures(case, &row),
-            series: vec![distribution(case, world.latency_ns())],
+            series: vec![distribution(case, &world.latency_ns())],
             ..Results::row(row)
         })
     }

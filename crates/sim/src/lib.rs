@@ -19,7 +19,6 @@ pub mod s1;
 pub mod single_queue_bench;
 mod sink;
 mod source;
-mod store;
 pub mod tcp;
 mod testbed;
 pub mod time_series;

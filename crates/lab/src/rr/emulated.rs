@@ -40,7 +40,7 @@ impl EmulatedDirection {
                     WriteOutcome::Accepted => {}
                     WriteOutcome::Rejected(_) => self.rejected_packets += 1,
                 },
-                NicEvent::Interrupt => self.complete(at_ns)?,
+                NicEvent::Interrupt(_) => self.complete(at_ns)?,
             }
         }
         if self

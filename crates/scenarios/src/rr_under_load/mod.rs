@@ -139,7 +139,7 @@ impl Scenario for Settings {
         world.run_until(self.end_ns())?;
         let done = Done::of(&world, self.streams + 1);
         let meter = world.probe(CLIENT);
-        let latency_ns = world.latency_ns().clone();
+        let latency_ns = world.latency_ns();
         let delivered_bits = (done.arrived_bytes - before) * 8;
         Ok(Row {
             limit: case.limit.clone(),

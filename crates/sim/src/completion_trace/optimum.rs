@@ -19,14 +19,9 @@ pub const GRID_BYTES: u32 = 64;
 pub fn smallest_sufficient_limit(trace: &CompletionTrace) -> Result<Option<u32>, TestbedError> {
     trace.check(detail(trace))?;
     // With objects of one size, limits differ only by whole objects.
-    let (first, rest) = trace
-        .sizes
-        .split_first()
-        .ok_or(TestbedError::Missing("the trace has no size"))?;
-    let step = if rest.iter().all(|size| size == first) {
-        (*first).max(GRID_BYTES)
-    } else {
-        GRID_BYTES
+    let step = match trace.sizes[..] {
+        [first, ref rest @ ..] if rest.iter().all(|&size| size == first) => first.max(GRID_BYTES),
+        _ => GRID_BYTES,
     };
     // A multiple of the object size and the next multiple of the grid admit the same objects.
     let smallest = smallest_multiple(step, |bytes| is_enough(trace, bytes))?;

@@ -1,34 +1,5 @@
 //! Results of a trace run.
 
-use hdrhistogram::Histogram;
-
-use taut_measure::meter::histogram_bytes;
-
-/// Samples of the queue at random times.
-pub(super) struct Samples {
-    pub(super) unsent_bytes: Histogram<u64>,
-    pub(super) in_flight_bytes: Histogram<u64>,
-    pub(super) count: u64,
-}
-
-impl Default for Samples {
-    fn default() -> Self {
-        Self {
-            unsent_bytes: histogram_bytes(),
-            in_flight_bytes: histogram_bytes(),
-            count: 0,
-        }
-    }
-}
-
-impl Samples {
-    pub(super) fn record(&mut self, unsent_bytes: u64, in_flight_bytes: u64) {
-        self.count += 1;
-        self.unsent_bytes.saturating_record(unsent_bytes);
-        self.in_flight_bytes.saturating_record(in_flight_bytes);
-    }
-}
-
 /// Results of a trace run. Bytes are summed over all queues.
 #[derive(Debug, Clone, Default)]
 pub struct TraceReport {

@@ -3,20 +3,23 @@
 
 use std::mem::take;
 
+use hdrhistogram::Histogram;
 use taut_path::Completed;
 use taut_path::limit::Limit;
 
 use super::CompletionTrace;
 use super::detail::Detail;
 use super::random::SplitMix;
-use super::report::{Samples, TraceReport};
+use super::report::TraceReport;
 use super::script::{Script, TraceQueue, queue};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, NicConfig};
+use crate::nic::{EmulatedNic, NicConfig};
 use crate::queue::QueueFault;
-use crate::testbed::{Activity, Experiment, Setup, Testbed, WireStats};
-use taut_measure::meter::histogram_ns;
+use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, WireStats};
+use taut_measure::meter::{histogram_bytes, histogram_ns};
+
+type TraceTestbed = Testbed<WireStats>;
 
 struct TraceRun<'p, L> {
     pattern: &'p CompletionTrace,
@@ -24,7 +27,9 @@ struct TraceRun<'p, L> {
     sample_period_ns: u64,
     scripts: Vec<Script<'p>>,
     bursts_ns: Vec<u64>,
-    samples: Samples,
+    /// Samples at random times.
+    unsent_bytes: Histogram<u64>,
+    in_flight_bytes: Histogram<u64>,
     sample_ns: u64,
     random: SplitMix,
     give_up_dry_ns: u64,
@@ -50,14 +55,14 @@ fn prepared<L: Limit + Clone>(
     pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
-) -> Result<(Testbed<WireStats>, TraceRun<'_, L>), TestbedError> {
+) -> Result<(TraceTestbed, TraceRun<'_, L>), TestbedError> {
     let in_bits = |(at_ns, bytes_per_s): (u64, u64)| (at_ns, bytes_per_s.saturating_mul(8));
     let (_, rate_bits_per_s) = in_bits(pattern.first_rate()?);
     let later = pattern.rates.iter().skip(1).copied().map(in_bits);
     let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
     // The trace contains the interrupts, so the rings do not interrupt.
     let wire_stats = WireStats::new(detail.time_series);
-    let (nic, rings) = MultiNic::watched(&nic, pattern.queues.len(), wire_stats, false)?;
+    let (nic, rings) = EmulatedNic::shared(&nic, pattern.queues.len(), wire_stats, false)?;
     let queues = pattern.queues.iter();
     let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it)).collect();
     let queues = rings.into_iter().zip(&scripts);
@@ -75,7 +80,8 @@ fn prepared<L: Limit + Clone>(
         sample_period_ns: detail.sample_ns,
         scripts,
         bursts_ns: vec![0; pattern.bursts.len()],
-        samples: Samples::default(),
+        unsent_bytes: histogram_bytes(),
+        in_flight_bytes: histogram_bytes(),
         sample_ns: NEVER_NS,
         // Sampling times. Any seed works, and a fixed one samples every rule at the same times.
         random: SplitMix::new(1),
@@ -88,7 +94,7 @@ fn prepared<L: Limit + Clone>(
 impl<L: Limit> TraceRun<'_, L> {
     fn run_to_end(
         &mut self,
-        bed: &mut Testbed<WireStats>,
+        bed: &mut TraceTestbed,
         give_up_dry_ns: u64,
     ) -> Result<(), TestbedError> {
         let CompletionTrace {
@@ -101,11 +107,7 @@ impl<L: Limit> TraceRun<'_, L> {
     }
 
     /// Processes everything that is due before `until_ns`, and accounts the time until then.
-    fn run_until(
-        &mut self,
-        bed: &mut Testbed<WireStats>,
-        until_ns: u64,
-    ) -> Result<(), TestbedError> {
+    fn run_until(&mut self, bed: &mut TraceTestbed, until_ns: u64) -> Result<(), TestbedError> {
         bed.run_until(self, until_ns)?;
         let mut nic = bed.nic.borrow_mut();
         nic.send_until(until_ns);
@@ -114,7 +116,8 @@ impl<L: Limit> TraceRun<'_, L> {
         Ok(())
     }
 
-    fn on_burst(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) -> Result<(), QueueFault> {
+    fn on_burst(&mut self, bed: &mut TraceTestbed) -> Ran {
+        let now_ns = bed.now_ns;
         let due = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns);
         let Some(burst) = due else {
             return Ok(());
@@ -127,18 +130,14 @@ impl<L: Limit> TraceRun<'_, L> {
             bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
             // A blocked or returning sender sends the new packets with its backlog.
             if script.back_ns == NEVER_NS && !self.queues[at].stopped_by_stack() {
-                self.send(bed, at, now_ns)?;
+                self.send(bed, at)?;
             }
         }
         Ok(())
     }
 
-    fn send(
-        &mut self,
-        bed: &mut Testbed<WireStats>,
-        at: usize,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn send(&mut self, bed: &mut TraceTestbed, at: usize) -> Ran {
+        let now_ns = bed.now_ns;
         let script = &mut self.scripts[at];
         script.back_ns = NEVER_NS;
         let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
@@ -163,10 +162,12 @@ impl<L: Limit> TraceRun<'_, L> {
     }
 
     /// Samples the delay of a packet of high priority.
-    fn on_sample(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) {
-        let at = (self.samples.count % self.scripts.len() as u64) as usize;
+    fn on_sample(&mut self, bed: &mut TraceTestbed) {
+        let now_ns = bed.now_ns;
+        let at = (self.unsent_bytes.len() % self.scripts.len() as u64) as usize;
         let (unsent_bytes, in_flight_bytes) = bed.nic.borrow().watch.bytes();
-        self.samples.record(unsent_bytes, in_flight_bytes);
+        self.unsent_bytes.saturating_record(unsent_bytes);
+        self.in_flight_bytes.saturating_record(in_flight_bytes);
         let queue = &self.queues[at];
         let urgent = &mut self.scripts[at].urgent;
         if queue.stopped_by_stack() || queue.stopped_by_driver() {
@@ -179,7 +180,7 @@ impl<L: Limit> TraceRun<'_, L> {
         self.plan_sample((now_ns - now_ns % period_ns).saturating_add(period_ns));
     }
 
-    fn seen(mut self, bed: Testbed<WireStats>) -> TraceReport {
+    fn seen(mut self, bed: TraceTestbed) -> TraceReport {
         let queues = || self.queues.iter();
         let mut urgent_delay_ns = histogram_ns();
         for script in &self.scripts {
@@ -192,17 +193,12 @@ impl<L: Limit> TraceRun<'_, L> {
         let mean = |byte_ns: u128| byte_ns as f64 / measured_ns as f64;
         let (unsent_byte_ns, in_flight_byte_ns) = nic.watch.byte_ns();
         let (busy_ns, dry_ns) = (nic.watch.busy_ns(), nic.watch.dry_ns());
-        let Samples {
-            unsent_bytes,
-            in_flight_bytes,
-            ..
-        } = &self.samples;
         TraceReport {
             mean_bytes: mean(unsent_byte_ns),
-            p50_bytes: unsent_bytes.value_at_quantile(0.5),
-            p99_bytes: unsent_bytes.value_at_quantile(0.99),
+            p50_bytes: self.unsent_bytes.value_at_quantile(0.5),
+            p99_bytes: self.unsent_bytes.value_at_quantile(0.99),
             in_flight_mean_bytes: mean(in_flight_byte_ns),
-            in_flight_p99_bytes: in_flight_bytes.value_at_quantile(0.99),
+            in_flight_p99_bytes: self.in_flight_bytes.value_at_quantile(0.99),
             // Nothing to send means no loss.
             utilisation: match busy_ns + dry_ns {
                 0 => 1.0,
@@ -216,7 +212,7 @@ impl<L: Limit> TraceRun<'_, L> {
             losses,
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: bed.sink.freed,
-            in_ring_packets: nic.packets_in_rings(),
+            in_ring_packets: nic.packets_in_rings() as u64,
             limit_changes: take(&mut self.queues[0].probe_mut().changes),
         }
     }
@@ -239,36 +235,26 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
         }
     }
 
-    fn act(
-        &mut self,
-        activity: Activity,
-        bed: &mut Testbed<WireStats>,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, activity: Activity, bed: &mut TraceTestbed) -> Ran {
         match activity {
-            Activity::Arrival => self.on_burst(bed, now_ns)?,
+            Activity::Arrival => self.on_burst(bed)?,
             Activity::Resume => {
-                let back = self.scripts.iter().position(|it| it.back_ns == now_ns);
-                back.map_or(Ok(()), |at| self.send(bed, at, now_ns))?;
+                let is_back = |script: &Script| script.back_ns == bed.now_ns;
+                let back = self.scripts.iter().position(is_back);
+                back.map_or(Ok(()), |at| self.send(bed, at))?;
             }
-            Activity::Sample => self.on_sample(bed, now_ns),
+            Activity::Sample => self.on_sample(bed),
         }
         Ok(())
     }
 
     /// A blocked sender returns, late or immediately.
-    fn on_batch(
-        &mut self,
-        bed: &mut Testbed<WireStats>,
-        at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> Ran {
         match self.scripts[at].delay_ns {
             _ if !done.schedule => Ok(()),
-            0 => self.send(bed, at, now_ns),
+            0 => self.send(bed, at),
             delay_ns => {
-                self.scripts[at].back_ns = now_ns.saturating_add(delay_ns);
+                self.scripts[at].back_ns = bed.now_ns.saturating_add(delay_ns);
                 Ok(())
             }
         }
@@ -276,7 +262,7 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
 
     fn next_interrupt(
         &mut self,
-        nic: &mut MultiNic<WireStats>,
+        nic: &mut EmulatedNic<WireStats>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();
@@ -289,7 +275,7 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
         Some((at_ns, at))
     }
 
-    fn is_over(&self, bed: &Testbed<WireStats>) -> bool {
+    fn is_over(&self, bed: &TraceTestbed) -> bool {
         bed.nic.borrow().watch.dry_ns() > self.give_up_dry_ns
     }
 }

@@ -1,9 +1,7 @@
 //! Runs several queues on a testbed, first one after the other and then all together.
 
-use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -13,15 +11,15 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{CompleteError, Completer, Sender};
 use taut_path::{AnyLimit, Completed, Queue};
 
-use super::watch::{MultiQueueWatch, QueueProbe};
+use super::watch::MultiQueueWatch;
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, RingOf};
+use crate::nic::{EmulatedNic, RingOf};
 use crate::queue::{QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
 use crate::source::Note;
-use crate::testbed::{Experiment, Setup, TestQueue, Testbed};
+use crate::testbed::{Experiment, Ran, Setup, TestQueue, Testbed};
 
 /// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
 /// plus one object per queue, because each queue can exceed its limit by one object.
@@ -40,8 +38,8 @@ pub fn observe(
 
 /// The two halves of a queue that is attached to a budget.
 struct BothHalves {
-    sender: Sender<RingOf, Fifo, QueueProbe, Member>,
-    completer: Completer<RingOf, Dynamic, QueueProbe, Member>,
+    sender: Sender<RingOf<MultiQueueWatch>, Fifo, (), Member>,
+    completer: Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>,
 }
 
 impl TestQueue for BothHalves {
@@ -64,27 +62,25 @@ struct MultiQueueBench<'a> {
     /// The saturating senders.
     senders: Range<usize>,
     notes: Vec<Arc<Note>>,
-    watch: Rc<RefCell<MultiQueueWatch>>,
     /// Absent if its limit has no effect.
     budget: Option<Budget>,
     frames: u32,
 }
 
-type MultiQueueTestbed = Testbed<()>;
+type MultiQueueTestbed = Testbed<MultiQueueWatch>;
 
 impl<'a> MultiQueueBench<'a> {
     fn new(
         config: &'a MultiQueueConfig,
         shared: SharedBudget,
     ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
-        let (nic, rings) = MultiNic::new(&config.nic, config.queues)?;
+        let watch = MultiQueueWatch::default();
+        let (nic, rings) = EmulatedNic::shared(&config.nic, config.queues, watch, true)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
-        let watch = Rc::new(RefCell::new(MultiQueueWatch::default()));
-        let queue = |(note, ring): (&Arc<Note>, RingOf)| {
+        let queue = |(note, ring): (&Arc<Note>, RingOf<_>)| {
             Queue::builder(ring.clone(), ring)
                 .with_limit(Dynamic::default())
                 .with_qdisc(Fifo::new(config.backlog_packets))
-                .probe(QueueProbe(watch.clone()))
                 .config(queue_config(None, Waker::from(note.clone())))
         };
         let queues = notes.iter().zip(rings).map(queue).collect();
@@ -101,7 +97,6 @@ impl<'a> MultiQueueBench<'a> {
             queues: halves.collect(),
             senders: 0..0,
             notes,
-            watch,
             budget: has_budget.then_some(budget),
             frames: 0,
         };
@@ -110,20 +105,15 @@ impl<'a> MultiQueueBench<'a> {
 
     fn run(mut self, mut bed: MultiQueueTestbed) -> Result<MultiQueueReport, TestbedError> {
         let queues = self.config.queues;
-        let mut now_ns = 0;
         for queue in 0..queues {
-            let until_ns = now_ns + self.config.alone_ns;
-            self.phase(&mut bed, queue..queue + 1, now_ns, until_ns)?;
-            now_ns = until_ns;
+            self.phase(&mut bed, queue..queue + 1, self.config.alone_ns)?;
         }
-        self.phase(&mut bed, 0..0, now_ns, now_ns + self.config.pause_ns)?;
-        now_ns += self.config.pause_ns;
+        self.phase(&mut bed, 0..0, self.config.pause_ns)?;
         let before = self.time_bytes(&bed);
-        self.begin(now_ns);
-        let end_ns = now_ns + self.config.together_ns;
-        self.phase(&mut bed, 0..queues, now_ns, end_ns)?;
+        self.begin(&bed);
+        self.phase(&mut bed, 0..queues, self.config.together_ns)?;
         let after = self.time_bytes(&bed);
-        let seen = self.watch.borrow_mut().end(end_ns);
+        let seen = bed.nic.borrow_mut().watch.end(bed.now_ns);
         let got = after
             .iter()
             .zip(before)
@@ -141,48 +131,46 @@ impl<'a> MultiQueueBench<'a> {
     }
 
     /// Starts the measurement.
-    fn begin(&mut self, now_ns: u64) {
+    fn begin(&self, bed: &MultiQueueTestbed) {
         let limits = self.queues.iter();
         let limits = limits.map(|queue| queue.completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
         // The last object of each queue can exceed its limit.
         let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
         let mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + above_bytes;
-        let mut watch = self.watch.borrow_mut();
-        watch.begin(now_ns, self.config.together_ns, mark_bytes, limits);
+        let watch = &mut bed.nic.borrow_mut().watch;
+        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes, limits);
     }
 
-    /// Runs a phase in which these senders are saturating, until `until_ns`.
+    /// Runs a phase of `length_ns` in which these senders are saturating.
     fn phase(
         &mut self,
         bed: &mut MultiQueueTestbed,
         senders: Range<usize>,
-        now_ns: u64,
-        until_ns: u64,
+        length_ns: u64,
     ) -> Result<(), TestbedError> {
+        let until_ns = bed.now_ns + length_ns;
         self.senders = senders.clone();
         for queue in senders {
-            self.send(bed, queue, now_ns)?;
+            self.send(bed, queue)?;
         }
-        self.send_woken(bed, now_ns)?;
+        self.send_woken(bed)?;
         // Events at the end of the phase belong to it.
-        bed.run_until(self, until_ns.saturating_add(1))
+        bed.run_until(self, until_ns.saturating_add(1))?;
+        bed.now_ns = until_ns;
+        Ok(())
     }
 
-    fn send_woken(&mut self, bed: &mut MultiQueueTestbed, now_ns: u64) -> Result<(), QueueFault> {
+    fn send_woken(&mut self, bed: &mut MultiQueueTestbed) -> Ran {
         while let Some(queue) = self.notes.iter().position(|note| note.take()) {
-            self.send(bed, queue, now_ns)?;
+            self.send(bed, queue)?;
         }
         Ok(())
     }
 
     /// Refills the backlog, and runs the queue until it is stopped or empty.
-    fn send(
-        &mut self,
-        bed: &mut MultiQueueTestbed,
-        queue: usize,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn send(&mut self, bed: &mut MultiQueueTestbed, queue: usize) -> Ran {
+        let now_ns = bed.now_ns;
         let activity = &mut self.queues[queue].sender;
         let is_sender = self.senders.contains(&queue);
         loop {
@@ -201,35 +189,25 @@ impl<'a> MultiQueueBench<'a> {
             }
         }
     }
-
-    fn note_budget(&mut self, now_ns: u64) {
-        if let Some(budget) = &self.budget {
-            let mut watch = self.watch.borrow_mut();
-            watch.note_budget(budget.limit_bytes(), now_ns);
-        }
-    }
 }
 
 impl Experiment for MultiQueueBench<'_> {
     type Queue = BothHalves;
-    type Watch = ();
+    type Watch = MultiQueueWatch;
 
     fn queues(&mut self) -> &mut [BothHalves] {
         &mut self.queues
     }
 
-    fn on_batch(
-        &mut self,
-        bed: &mut MultiQueueTestbed,
-        at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn on_batch(&mut self, bed: &mut MultiQueueTestbed, at: usize, done: Completed) -> Ran {
         if done.schedule {
-            self.send(bed, at, now_ns)?;
+            self.send(bed, at)?;
         }
-        self.send_woken(bed, now_ns)?;
-        self.note_budget(now_ns);
+        self.send_woken(bed)?;
+        if let Some(budget) = &self.budget {
+            let watch = &mut bed.nic.borrow_mut().watch;
+            watch.note_budget(budget.limit_bytes(), bed.now_ns);
+        }
         Ok(())
     }
 }

@@ -1,12 +1,9 @@
 //! Measurements over all queues of a device.
 
-use std::cell::RefCell;
 use std::mem::replace;
-use std::rc::Rc;
-
-use taut_path::{Event, Probe};
 
 use super::MultiQueueReport;
+use crate::nic::WireWatch;
 use crate::time_series::{TimeSeriesRecorder, note_change};
 
 /// Measures all queues together.
@@ -98,23 +95,13 @@ impl Measured {
     }
 }
 
-/// The probe of one queue, which reports to the [`Watch`].
-#[derive(Clone)]
-pub(super) struct QueueProbe(pub(super) Rc<RefCell<MultiQueueWatch>>);
+impl WireWatch for MultiQueueWatch {
+    fn submitted(&mut self, bytes: u32, now_ns: u64) {
+        self.change(self.in_flight_bytes + u64::from(bytes), now_ns);
+    }
 
-impl Probe for QueueProbe {
-    fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        let mut watch = self.0.borrow_mut();
-        let before_bytes = watch.in_flight_bytes;
-        match event {
-            Event::Sent(packet) => {
-                watch.change(before_bytes + u64::from(packet.wire_bytes()), now_ns);
-            }
-            Event::Completed(done) => {
-                watch.change(before_bytes.saturating_sub(done.bytes.into()), now_ns);
-            }
-            _ => {}
-        }
+    fn reported(&mut self, bytes: u64, now_ns: u64) {
+        self.change(self.in_flight_bytes.saturating_sub(bytes), now_ns);
     }
 }
 

@@ -1,8 +1,6 @@
 //! Settings of an emulated NIC.
 
-use thiserror::Error;
-
-use super::descriptors::{DescriptorRule, RingTooSmall};
+use super::descriptors::DescriptorRule;
 use super::interrupt::InterruptRule;
 
 /// Link-layer overhead of each frame.
@@ -82,15 +80,4 @@ impl NicConfig {
             seed: 1,
         }
     }
-}
-
-/// Errors of NIC settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum NicConfigError {
-    /// A link of 0 bit/s sends nothing.
-    #[error("rate_bits_per_s is 0; allowed: 1 or more")]
-    RateZero,
-    /// The ring is smaller than its largest packet.
-    #[error(transparent)]
-    Ring(#[from] RingTooSmall),
 }

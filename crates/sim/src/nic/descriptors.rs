@@ -58,14 +58,20 @@ pub struct DescriptorRing {
     page_offset: u32,
 }
 
-/// Error of a ring that is smaller than its largest packet.
+/// Errors of NIC settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the ring has {slots} descriptors; allowed: {min_slots} or more")]
-pub struct RingTooSmall {
-    /// The requested slots.
-    pub slots: u32,
-    /// The minimum for this rule.
-    pub min_slots: u32,
+pub enum NicConfigError {
+    /// A link of 0 bit/s sends nothing.
+    #[error("rate_bits_per_s is 0; allowed: 1 or more")]
+    RateZero,
+    /// The ring is smaller than its largest packet.
+    #[error("the ring has {slots} descriptors; allowed: {min_slots} or more")]
+    RingTooSmall {
+        /// The requested slots.
+        slots: u32,
+        /// The minimum for this rule.
+        min_slots: u32,
+    },
 }
 
 impl DescriptorRing {
@@ -73,10 +79,10 @@ impl DescriptorRing {
     ///
     /// # Errors
     /// If a stopped ring of that size could never restart.
-    pub fn new(slots: u32, rule: DescriptorRule) -> Result<Self, RingTooSmall> {
+    pub fn new(slots: u32, rule: DescriptorRule) -> Result<Self, NicConfigError> {
         let min_slots = rule.restart_slots(slots).max(rule.slots_of_largest());
         if slots < min_slots {
-            return Err(RingTooSmall { slots, min_slots });
+            return Err(NicConfigError::RingTooSmall { slots, min_slots });
         }
         Ok(Self {
             rule,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use taut_path::{InRing, Packet};
 
-use super::config::{NicConfig, NicConfigError};
-use super::descriptors::DescriptorRing;
+use super::config::NicConfig;
+use super::descriptors::{DescriptorRing, NicConfigError};
 use super::interrupt::Periods;
 use super::wire::OnWire;
 use crate::NEVER_NS;
@@ -123,15 +123,17 @@ impl Ring {
         at
     }
 
-    /// Records that the packet at `at` was sent completely at `at_ns`.
+    /// Records that the packet at `at` was sent completely at `at_ns`. Returns its bytes.
     #[inline(always)]
-    pub(super) fn sent_at(&mut self, at: usize, at_ns: u64) -> &Packet {
+    pub(super) fn sent_at(&mut self, at: usize, at_ns: u64) -> u32 {
         let slot = &mut self.packets[at];
         slot.sent_ns = at_ns;
-        self.waiting_bytes -= u64::from(slot.packet.wire_bytes());
-        &slot.packet
+        let bytes = slot.packet.wire_bytes();
+        self.waiting_bytes -= u64::from(bytes);
+        bytes
     }
 
+    #[inline(always)]
     pub(super) fn packet(&self, at: usize) -> &Packet {
         &self.packets[at].packet
     }

@@ -2,9 +2,10 @@
 
 use core::mem::replace;
 
-use taut_path::{Packet, Segmentation};
+use taut_path::Packet;
 
-use super::config::{FinishedAt, Framing, NicConfig, NicConfigError};
+use super::config::{FinishedAt, Framing, NicConfig};
+use super::descriptors::NicConfigError;
 use crate::NEVER_NS;
 
 /// The wire time of a packet or a part of it.
@@ -139,8 +140,6 @@ impl Wire {
 #[derive(Debug)]
 struct Clock {
     rate_bits_per_s: u64,
-    /// Wire time of a byte in ns, if that is a whole number: then no division is needed.
-    byte_ns: Option<u64>,
     /// Rounding remainder of the previous frames, in units of 1/rate ns. Without it, fast links
     /// would drift by the rounding of each frame.
     remainder: u64,
@@ -151,9 +150,6 @@ impl Clock {
     fn new(rate_bits_per_s: u64) -> Option<Self> {
         (rate_bits_per_s > 0).then_some(Self {
             rate_bits_per_s,
-            byte_ns: BIT_NS_PER_BYTE
-                .is_multiple_of(rate_bits_per_s)
-                .then(|| BIT_NS_PER_BYTE / rate_bits_per_s),
             remainder: 0,
         })
     }
@@ -170,9 +166,6 @@ impl Clock {
     /// Returns the wire time of `bytes`, in ns, including the rounding remainder.
     #[inline]
     fn hold_ns(&mut self, bytes: u64) -> u64 {
-        if let Some(byte_ns) = self.byte_ns {
-            return bytes.saturating_mul(byte_ns);
-        }
         // Saturates for frames of more than 2 GB, which no limit can count.
         let bit_ns = bytes
             .saturating_mul(BIT_NS_PER_BYTE)
@@ -186,48 +179,36 @@ impl Framing {
     /// Returns the link time of all frames of a packet. A GSO packet consists of segments that each
     /// have the headers.
     pub fn packet_time(self, packet: &Packet) -> WireTime {
-        let whole = u64::from(packet.wire_bytes());
-        let Some(Segmentation {
-            header_bytes,
-            payload_bytes,
-        }) = packet.segmentation
-        else {
-            return self.one_frame(whole);
-        };
-        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.get()));
-        let payload = whole.saturating_sub(header);
-        let (full, rest) = (payload / segment, payload % segment);
-        let mut bytes = full * self.frame_time_bytes(header + segment);
-        let mut frames = full;
-        if rest > 0 || full == 0 {
-            bytes += self.frame_time_bytes(header + rest);
-            frames += 1;
+        let (header, segment, payload) = segmented(packet);
+        let full = payload.saturating_sub(1) / segment;
+        let last_bytes = self.frame_time_bytes(header + (payload - full * segment));
+        WireTime {
+            bytes: full * self.frame_time_bytes(header + segment) + last_bytes,
+            frames: full + 1,
         }
-        WireTime { bytes, frames }
     }
 
     /// Returns the link time of one segment of a packet, and whether it is the last.
     #[inline]
     pub(super) fn segment_time(self, packet: &Packet, index: u32) -> (WireTime, bool) {
-        let whole = u64::from(packet.wire_bytes());
-        let Some(Segmentation {
-            header_bytes,
-            payload_bytes,
-        }) = packet.segmentation
-        else {
-            return (self.one_frame(whole), true);
-        };
-        let (header, segment) = (u64::from(header_bytes), u64::from(payload_bytes.get()));
-        let before = u64::from(index) * segment;
-        let left = whole.saturating_sub(header).saturating_sub(before);
-        (self.one_frame(header + left.min(segment)), left <= segment)
-    }
-
-    #[inline]
-    fn one_frame(self, frame_bytes: u64) -> WireTime {
-        WireTime {
-            bytes: self.frame_time_bytes(frame_bytes),
+        let (header, segment, payload) = segmented(packet);
+        let left = payload.saturating_sub(u64::from(index) * segment);
+        let frame = WireTime {
+            bytes: self.frame_time_bytes(header + left.min(segment)),
             frames: 1,
-        }
+        };
+        (frame, left <= segment)
     }
+}
+
+/// Returns the bytes of the headers of each segment, of a full segment's payload, and of the whole
+/// payload. A packet that is not segmented is one segment without separate headers.
+#[inline]
+fn segmented(packet: &Packet) -> (u64, u64, u64) {
+    let whole = u64::from(packet.wire_bytes());
+    packet.segmentation.map_or((0, whole.max(1), whole), |it| {
+        let header = u64::from(it.header_bytes);
+        let segment = u64::from(it.payload_bytes.get());
+        (header, segment, whole.saturating_sub(header))
+    })
 }

@@ -31,7 +31,6 @@ enum Due {
 struct PauseRun<'c> {
     config: &'c PauseBenchConfig,
     queue: Queue<PauseRing, AnyLimit, TraceSource>,
-    ring: PauseRing,
     rng: Rng,
     sink: Sink,
     interrupt_ns: u64,
@@ -57,9 +56,9 @@ pub fn observe(config: &PauseBenchConfig, rule: &Rule) -> Result<PauseReport, Te
     let mut run = PauseRun::new(config, rule)?;
     run.run_until(config.warm_ns)?;
     run.begin();
-    let (idle_ns, ring_stops) = (run.ring.idle_ns(config.warm_ns), run.ring_stops());
+    let (idle_ns, ring_stops) = (run.idle_ns(config.warm_ns), run.ring_stops());
     run.run_until(config.end_ns)?;
-    let idle_ns = run.ring.idle_ns(config.end_ns) - idle_ns;
+    let idle_ns = run.idle_ns(config.end_ns) - idle_ns;
     let measured_ns = config.end_ns.saturating_sub(config.warm_ns).max(1);
     Ok(PauseReport {
         in_flight_mean: run.in_flight_ns as f64 / config.mean_ns.max(1) as f64,
@@ -72,7 +71,7 @@ pub fn observe(config: &PauseBenchConfig, rule: &Rule) -> Result<PauseReport, Te
 impl<'c> PauseRun<'c> {
     fn new(config: &'c PauseBenchConfig, rule: &Rule) -> Result<Self, TestbedError> {
         let ring = PauseRing::new(config.ring_slots, config.rate_bits_per_s);
-        let queue = Queue::builder_for(ring.clone())
+        let queue = Queue::builder_for(ring)
             .with_limit(rule.limit.clone())
             .with_qdisc(TraceSource::new(
                 Waiting::always(),
@@ -86,7 +85,6 @@ impl<'c> PauseRun<'c> {
         Ok(Self {
             config,
             queue,
-            ring,
             rng: Rng::new(config.seed),
             sink: Sink::default(),
             interrupt_ns: NEVER_NS,
@@ -96,6 +94,10 @@ impl<'c> PauseRun<'c> {
             in_flight_ns: 0,
             report: PauseReport::default(),
         })
+    }
+
+    fn idle_ns(&self, now_ns: u64) -> u64 {
+        self.queue.device().idle_ns(now_ns)
     }
 
     fn ring_stops(&self) -> u64 {
@@ -165,7 +167,7 @@ impl<'c> PauseRun<'c> {
             Due::Interrupt => {
                 self.last_interrupt_ns = now_ns;
                 self.interrupt_ns = NEVER_NS;
-                self.ring.interrupt(now_ns);
+                self.queue.device_mut().interrupt(now_ns);
                 self.complete(now_ns)?;
             }
             Due::Wakeup => self.complete(now_ns)?,
@@ -193,7 +195,7 @@ impl<'c> PauseRun<'c> {
         if self.interrupt_ns != NEVER_NS {
             return;
         }
-        if let Some(first_ns) = self.ring.next_completion_ns() {
+        if let Some(first_ns) = self.queue.device().next_completion_ns() {
             let period_ns = self.config.interrupt_ns;
             let gap_ns = period_ns - period_ns / 10 + self.rng.below(period_ns / 5 + 1);
             let earliest_ns = self.last_interrupt_ns + gap_ns;

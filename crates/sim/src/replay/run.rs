@@ -10,10 +10,10 @@ use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 use super::{Arrival, Batch, Traffic};
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand};
-use crate::nic::{MultiNic, NicConfig, RingOf};
+use crate::nic::{EmulatedNic, NicConfig, RingOf};
 use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::single_queue_bench::Rule;
-use crate::testbed::{Activity, Experiment, Setup, Testbed, WireStats};
+use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, WireStats};
 use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
 /// Results of a replay.
@@ -69,7 +69,7 @@ pub fn replay(
         ..queue_config(None, Waker::noop().clone())
     };
     let nic = NicConfig::plain(rate_bits_per_s, slots);
-    let (nic, mut rings) = MultiNic::watched(&nic, 1, WireStats::new(false), false)?;
+    let (nic, mut rings) = EmulatedNic::shared(&nic, 1, WireStats::new(false), false)?;
     let queue = Queue::builder_for(rings.remove(QUEUE))
         .with_qdisc(Fifo::new(packets.clamp(1, MAX_BACKLOG_PACKETS)))
         .limit(rule.limit.clone())
@@ -110,7 +110,8 @@ struct ReplayRun<'t> {
 }
 
 impl ReplayRun<'_> {
-    fn send(&mut self, bed: &mut Testbed<WireStats>, now_ns: u64) -> Result<(), QueueFault> {
+    fn send(&mut self, bed: &mut Testbed<WireStats>) -> Ran {
+        let now_ns = bed.now_ns;
         self.now_ns = now_ns;
         // Any stop ends with a batch, which comes while the ring has packets.
         let stop = self.queue.run(now_ns, &mut bed.sink);
@@ -180,37 +181,26 @@ impl Experiment for ReplayRun<'_> {
         }
     }
 
-    fn act(
-        &mut self,
-        _own: Activity,
-        bed: &mut Testbed<WireStats>,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, _own: Activity, bed: &mut Testbed<WireStats>) -> Ran {
         let Some((next, later)) = self.arrivals.split_first() else {
             return Ok(());
         };
         self.arrivals = later;
         let packet = Packet::new(Frame::new(0), next.bytes);
-        self.queue.enqueue(packet, now_ns, &mut bed.sink);
-        self.send(bed, now_ns)
+        self.queue.enqueue(packet, bed.now_ns, &mut bed.sink);
+        self.send(bed)
     }
 
-    fn on_batch(
-        &mut self,
-        bed: &mut Testbed<WireStats>,
-        _at: usize,
-        _done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
-        let passed = self.batches.partition_point(|it| it.at_ns <= now_ns);
+    fn on_batch(&mut self, bed: &mut Testbed<WireStats>, _at: usize, _done: Completed) -> Ran {
+        let passed = self.batches.partition_point(|it| it.at_ns <= bed.now_ns);
         self.batches = &self.batches[passed..];
-        self.last_batch_ns = now_ns;
-        self.send(bed, now_ns)
+        self.last_batch_ns = bed.now_ns;
+        self.send(bed)
     }
 
     fn next_interrupt(
         &mut self,
-        nic: &mut MultiNic<WireStats>,
+        nic: &mut EmulatedNic<WireStats>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         let at_ns = self.next_batch_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);

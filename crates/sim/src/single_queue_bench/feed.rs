@@ -1,13 +1,11 @@
 //! Schedules the actions of a bench's sender.
 
-use super::{Cost, SingleQueueConfig, TrafficSource};
+use super::{SingleQueueConfig, TrafficSource};
 use crate::NEVER_NS;
 use crate::rng::Rng;
 
 /// The schedule of the sender.
 pub(super) struct Feed {
-    pub(super) source: TrafficSource,
-    pub(super) cost: Cost,
     /// Time of the sender's next own action, in ns.
     pub(super) next_ns: u64,
     /// Time at which the packet that is being prepared is ready, in ns.
@@ -19,14 +17,11 @@ pub(super) struct Feed {
     pub(super) failed_sends: u64,
     pub(super) wakeups: u64,
     pub(super) rng: Rng,
-    next_object: usize,
 }
 
 impl Feed {
     pub(super) fn new(config: &SingleQueueConfig) -> Self {
         Self {
-            source: config.source,
-            cost: config.cost,
             next_ns: 0,
             made_ns: NEVER_NS,
             requested: 0,
@@ -35,25 +30,12 @@ impl Feed {
             wakeups: 0,
             // A different random sequence than that of the NIC.
             rng: Rng::new(!config.nic.seed),
-            next_object: 0,
         }
     }
 
-    /// Returns the size of the next object, in bytes.
-    pub(super) fn next_bytes(&mut self, object_bytes: &[u32]) -> u32 {
-        let bytes = object_bytes[self.next_object];
-        self.next_object = (self.next_object + 1) % object_bytes.len();
-        bytes
-    }
-
-    /// Returns `true` if the sender always has something to send.
-    pub(super) fn is_saturating(&self) -> bool {
-        self.source == TrafficSource::Saturating
-    }
-
-    /// Returns the start of the next burst, in ns.
-    pub(super) fn next_burst_ns(&mut self, now_ns: u64) -> u64 {
-        match self.source {
+    /// Returns the start of the next burst of `source`, in ns.
+    pub(super) fn next_burst_ns(&mut self, source: TrafficSource, now_ns: u64) -> u64 {
+        match source {
             TrafficSource::Saturating | TrafficSource::Blind(_) => NEVER_NS,
             TrafficSource::Bursts {
                 every_ns,
@@ -83,7 +65,8 @@ mod tests {
             ..SingleQueueConfig::saturated(NicConfig::plain(1, 64), 1)
         };
         let mut feed = Feed::new(&config);
-        let gaps_ns: Vec<u64> = (0..1_000).map(|_| feed.next_burst_ns(7) - 7).collect();
+        let mut gap_ns = || feed.next_burst_ns(config.source, 7) - 7;
+        let gaps_ns: Vec<u64> = (0..1_000).map(|_| gap_ns()).collect();
         let (min_ns, max_ns) = (gaps_ns.iter().min(), gaps_ns.iter().max());
         assert!(
             min_ns.is_some_and(|ns| (600..620).contains(ns)),

@@ -12,10 +12,10 @@ use super::watch::{BenchProbe, Left};
 use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, RingOf, WireCounters};
-use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
+use crate::nic::{EmulatedNic, RingOf, WireCounters};
+use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
 use crate::source::Note;
-use crate::testbed::{Activity, Experiment, Setup, Testbed, Urgent};
+use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.
 ///
@@ -45,7 +45,7 @@ pub(super) const QUEUE: usize = 0;
 
 pub(super) struct SingleQueueBench<'a, T> {
     pub(super) config: &'a SingleQueueConfig,
-    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, BenchProbe<T>>,
+    pub(super) queue: Queue<RingOf<Left>, AnyLimit, Fifo, (T, BenchProbe)>,
     pub(super) feed: Feed,
     pub(super) note: Arc<Note>,
     pub(super) sample_ns: u64,
@@ -72,7 +72,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         rule: &Rule,
         probe: T,
     ) -> Result<(BenchTestbed, Self), TestbedError> {
-        let (nic, mut rings) = MultiNic::watched(&config.nic, 1, Left::default(), true)?;
+        let (nic, mut rings) = EmulatedNic::shared(&config.nic, 1, Left::default(), true)?;
         let note = Arc::new(Note::default());
         let own_slots = config.nic.rule.restart_slots(config.nic.slots);
         let restart_slots = config.restart_slots.unwrap_or(own_slots);
@@ -83,11 +83,11 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         };
         let (from_ns, end_ns) = (config.measure_from_ns, config.end_ns);
         let backlog_packets = config.backlog_packets.clamp(1, MAX_BACKLOG_PACKETS);
-        let watch = BenchProbe::new(config.nic.framing, from_ns, end_ns, probe);
+        let watch = BenchProbe::new(config.nic.framing, from_ns, end_ns);
         let queue = Queue::builder_for(rings.remove(QUEUE))
             .limit(rule.limit.clone())
             .with_qdisc(Fifo::new(backlog_packets))
-            .probe(watch)
+            .probe((probe, watch))
             .config(queue_config)
             .build(0)?;
         let setup = Setup {
@@ -128,7 +128,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
 }
 
 impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
-    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, BenchProbe<T>>;
+    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, (T, BenchProbe)>;
     type Watch = Left;
 
     fn queues(&mut self) -> &mut [Self::Queue] {
@@ -143,42 +143,31 @@ impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
         }
     }
 
-    fn act(
-        &mut self,
-        activity: Activity,
-        bed: &mut BenchTestbed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, activity: Activity, bed: &mut BenchTestbed) -> Ran {
         match activity {
             Activity::Arrival => Ok(()),
-            Activity::Resume if self.feed.made_ns == now_ns => self.on_made(bed, now_ns),
-            Activity::Resume => self.on_sender(bed, now_ns),
+            Activity::Resume if self.feed.made_ns == bed.now_ns => self.on_made(bed),
+            Activity::Resume => self.on_sender(bed),
             Activity::Sample => {
-                self.on_sample(bed, now_ns);
+                self.on_sample(bed);
                 Ok(())
             }
         }
     }
 
-    fn on_batch(
-        &mut self,
-        bed: &mut BenchTestbed,
-        _at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn on_batch(&mut self, bed: &mut BenchTestbed, _at: usize, done: Completed) -> Ran {
         for _ in 0..done.counts.packets {
             if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
-                self.queue.probe_mut().on_reaped(left_ns, now_ns);
+                self.queue.probe_mut().1.on_reaped(left_ns, bed.now_ns);
             }
         }
         if done.schedule {
-            self.admit_urgent(bed, now_ns);
-            self.send(bed, now_ns)?;
+            self.admit_urgent(bed);
+            self.send(bed)?;
         }
         if self.note.take() {
             self.feed.wakeups += 1;
-            self.feed.next_ns = now_ns;
+            self.feed.next_ns = bed.now_ns;
         }
         Ok(())
     }
@@ -190,7 +179,7 @@ mod tests {
 
     use super::*;
     use crate::nic::NicConfig;
-    use crate::queue::Fault;
+    use crate::queue::{Fault, QueueFault};
     use crate::single_queue_bench::object;
 
     #[test]

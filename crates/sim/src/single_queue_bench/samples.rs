@@ -21,21 +21,21 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     /// Samples the delay of a packet of high priority.
-    pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        self.urgent.came_ns.push(now_ns);
+    pub(super) fn on_sample(&mut self, bed: &mut BenchTestbed) {
+        self.urgent.came_ns.push(bed.now_ns);
         if !self.queue.stopped_by_stack() && !self.queue.stopped_by_driver() {
-            self.admit_urgent(bed, now_ns);
+            self.admit_urgent(bed);
         }
         self.plan_sample();
     }
 
     /// Records the delays of the packets that waited for room and go behind the unsent packets.
-    pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed, now_ns: u64) {
-        let submitted = self.queue.probe().submitted_time_bytes;
+    pub(super) fn admit_urgent(&mut self, bed: &mut BenchTestbed) {
+        let submitted = self.queue.probe().1.submitted_time_bytes;
         let nic = bed.nic.borrow();
         let ahead = submitted.saturating_sub(nic.counters(QUEUE).time_bytes);
         self.urgent
-            .admit(now_ns, link_ns(ahead, nic.rate_bits_per_s()));
+            .admit(bed.now_ns, link_ns(ahead, nic.rate_bits_per_s()));
     }
 
     pub(super) fn observed(mut self, mut bed: BenchTestbed, before: &Before) -> Observed {
@@ -45,7 +45,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         let marks = [(0, WireCounters::default())].into_iter();
         let marks = marks.chain(take(&mut bed.marks)).chain([(end_ns, now)]);
         let queue = &mut self.queue;
-        let watch = queue.probe_mut();
+        let watch = &mut queue.probe_mut().1;
         for left_ns in nic.watch.oldest_ns.drain(..) {
             watch.on_left(left_ns);
         }
@@ -58,7 +58,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         };
         let measured_ns = end_ns.saturating_sub(self.config.measure_from_ns).max(1) as f64;
         let rate_bits_per_s = nic.rate_bits_per_s() as f64;
-        let watch = queue.probe();
+        let watch = &queue.probe().1;
         Observed {
             in_flight_bytes: watch.meter.in_flight_bytes(),
             in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),
@@ -80,7 +80,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
                 entered: queue.sender_counters().enqueued_packets,
                 freed: bed.sink.freed,
                 waiting: queue.backlog().packets,
-                in_ring: nic.packets_in_rings(),
+                in_ring: nic.packets_in_rings() as u64,
             },
         }
     }

@@ -10,7 +10,7 @@ use crate::time_series::TimeSeriesRecorder;
 use taut_measure::meter::{Meter, Since, histogram_ns};
 
 /// Measures a bench.
-pub(super) struct BenchProbe<T> {
+pub(super) struct BenchProbe {
     pub(super) meter: Meter<Since>,
     pub(super) series: TimeSeriesRecorder,
     pub(super) latency_ns: Histogram<u64>,
@@ -18,18 +18,15 @@ pub(super) struct BenchProbe<T> {
     /// Link time of all packets submitted to the NIC, in bytes.
     pub(super) submitted_time_bytes: u64,
     pub(super) drops: u64,
-    /// A further probe that receives the same events.
-    also: T,
     framing: Framing,
     measure_from_ns: u64,
     /// Arrival time of each packet that is not reaped, in ns.
     entered_ns: VecDeque<u64>,
 }
 
-impl<T> BenchProbe<T> {
-    pub(super) fn new(framing: Framing, measure_from_ns: u64, end_ns: u64, also: T) -> Self {
+impl BenchProbe {
+    pub(super) fn new(framing: Framing, measure_from_ns: u64, end_ns: u64) -> Self {
         Self {
-            also,
             meter: Meter::new(Since(measure_from_ns), 0, end_ns),
             series: TimeSeriesRecorder::new(end_ns),
             latency_ns: histogram_ns(),
@@ -78,9 +75,8 @@ impl WireWatch for Left {
     }
 }
 
-impl<T: Probe> Probe for BenchProbe<T> {
+impl Probe for BenchProbe {
     fn event(&mut self, now_ns: u64, event: Event<'_>) {
-        self.also.event(now_ns, event);
         match event {
             Event::Enqueued(_) => return self.entered_ns.push_back(now_ns),
             Event::Dequeued(_) => return,

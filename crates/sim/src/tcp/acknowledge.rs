@@ -10,11 +10,8 @@ impl TcpSender {
     /// Processes an acknowledgement. Then call [`next_segment`](Self::next_segment) until it
     /// returns `None`. Ignores acknowledgements of data that was never sent (RFC 9293, 3.10.7.4).
     pub fn on_ack(&mut self, ack: &Ack, now_ns: u64) {
-        self.on_parts_of_ack(
-            (ack.cumulative, ack.window_bytes),
-            (&ack.sack, ack.ece),
-            now_ns,
-        );
+        let reach = (ack.cumulative, ack.window_bytes);
+        self.on_parts_of_ack(reach, (&ack.sack, ack.ece), now_ns);
     }
 
     /// Processes the parts of an [`Ack`], so that the caller need not build one in memory.

@@ -39,8 +39,9 @@ impl Reassembly {
 
     /// Delivers everything before `offset` and the adjacent range. Returns the new end.
     pub fn deliver(&mut self, offset: u64) -> u64 {
-        self.held.remove_before(offset);
-        self.held.take_first_reaching(offset).unwrap_or(offset)
+        let end = self.held.holding(offset).map_or(offset, |it| it.1);
+        self.held.remove_before(end);
+        end
     }
 
     pub fn blocks(&self, cumulative: u64) -> SackBlocks {

@@ -69,12 +69,9 @@ impl SackBlocks {
     /// Returns the ranges `[start, end)` of an acknowledgement up to `cumulative`, as offsets in
     /// the stream.
     pub(super) fn above(&self, cumulative: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.blocks[..self.len()].iter().map(move |&(start, end)| {
-            (
-                cumulative.saturating_add(u64::from(start)),
-                cumulative.saturating_add(u64::from(end)),
-            )
-        })
+        let offset = move |above: u32| cumulative.saturating_add(u64::from(above));
+        let blocks = &self.blocks[..self.len()];
+        blocks.iter().map(move |it| (offset(it.0), offset(it.1)))
     }
 }
 

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::config::{GsoSize, TcpConfig};
+use super::config::TcpConfig;
 use super::congestion::Window;
 use super::cubic::Cubic;
-use super::pace;
 use super::round_trip::RoundTrip;
 use super::scoreboard::{LossEdge, Scoreboard};
 use super::segment::Segment;
@@ -195,20 +194,17 @@ impl TcpSender {
     /// Returns the payload of a full packet, in bytes.
     #[inline]
     fn full_packet_bytes(&self) -> u64 {
-        let mss = self.mss_bytes();
-        if self.config.gso_size == GsoSize::Off {
-            return mss;
-        }
         let srtt_ns = self.round_trip.smoothed_ns;
-        pace::packet_bytes(&self.config, &self.window, srtt_ns, self.max_packet_bytes)
+        let gso_size = self.config.gso_size;
+        self.window
+            .packet_bytes(gso_size, srtt_ns, self.max_packet_bytes)
     }
 
     /// Returns the part of a GSO packet that fits in `room`; 0 if that is too small.
     fn cut(&self, room: u64, requested: u64, full: u64) -> u64 {
         let mss = self.mss_bytes();
         let offered = self.window_end - self.una;
-        let window_bytes = self.window.cwnd_bytes.min(offered);
-        let smallest = pace::min_bytes(full, window_bytes, mss).min(requested);
+        let smallest = self.window.min_packet_bytes(full, offered).min(requested);
         let bytes = room / mss * mss;
         if bytes < smallest { 0 } else { bytes }
     }
@@ -313,7 +309,7 @@ impl TcpSender {
     /// Returns the pacing rate in bytes per second, from which small queues derive their budget;
     /// `None` before the first RTT sample.
     pub fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
-        Some(pace::bytes_in(&self.window, self.srtt_ns()?, 1_000_000_000))
+        Some(self.window.bytes_in(self.srtt_ns()?, 1_000_000_000))
     }
 
     /// Returns `true` during a loss recovery.

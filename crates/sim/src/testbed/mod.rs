@@ -23,9 +23,12 @@ pub(crate) use wire_stats::WireStats;
 
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{MultiNic, RingOf, WireCounters, WireWatch};
+use crate::nic::{EmulatedNic, RingOf, WireCounters, WireWatch};
 use crate::queue::QueueFault;
 use crate::sink::Sink;
+
+/// The end of an event's processing.
+pub(crate) type Ran = Result<(), QueueFault>;
 
 /// Events of an experiment. Simultaneous events are in this order: the rate changes, packets
 /// arrive, the device is polled until it has no completions, senders resume, a sample is taken.
@@ -55,29 +58,18 @@ pub(crate) trait Experiment {
     }
 
     /// Processes an event of this kind, which is due.
-    fn act(
-        &mut self,
-        _own: Activity,
-        _bed: &mut Testbed<Self::Watch>,
-        _now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, _own: Activity, _bed: &mut Testbed<Self::Watch>) -> Ran {
         Ok(())
     }
 
     /// Called after a completion batch of queue `at`.
-    fn on_batch(
-        &mut self,
-        bed: &mut Testbed<Self::Watch>,
-        at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault>;
+    fn on_batch(&mut self, bed: &mut Testbed<Self::Watch>, at: usize, done: Completed) -> Ran;
 
     /// Returns the time and the queue of the next interrupt by `until_ns`, and sends the packets
     /// that leave before it. The default is the interrupt moderation of the NIC.
     fn next_interrupt(
         &mut self,
-        nic: &mut MultiNic<Self::Watch>,
+        nic: &mut EmulatedNic<Self::Watch>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         nic.next_interrupt(until_ns)
@@ -149,7 +141,9 @@ pub(crate) struct Setup {
 
 /// A NIC and the scheduled events of the queues above it.
 pub(crate) struct Testbed<W> {
-    pub(crate) nic: Rc<RefCell<MultiNic<W>>>,
+    pub(crate) nic: Rc<RefCell<EmulatedNic<W>>>,
+    /// Time of the event that is processed, in ns.
+    pub(crate) now_ns: u64,
     pub(crate) sink: Sink,
     pub(crate) core: Core,
     /// Wire counters of ring 0 at each change of the rate: (ns, counters).
@@ -164,10 +158,11 @@ pub(crate) struct Testbed<W> {
 }
 
 impl<W: WireWatch> Testbed<W> {
-    pub(crate) fn new(nic: Rc<RefCell<MultiNic<W>>>, setup: Setup) -> Self {
+    pub(crate) fn new(nic: Rc<RefCell<EmulatedNic<W>>>, setup: Setup) -> Self {
         let rings = nic.borrow().rings();
         Self {
             nic,
+            now_ns: 0,
             sink: Sink::default(),
             core: Core::default(),
             marks: Vec::new(),
@@ -191,15 +186,17 @@ impl<W: WireWatch> Testbed<W> {
             let ask_ns = first_ns.min(end_ns).saturating_sub(1).min(then_ns);
             let interrupt = activity.next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
             if let Some((at_ns, at)) = interrupt {
-                self.interrupt(activity, at, at_ns)?;
+                self.now_ns = at_ns;
+                self.interrupt(activity, at)?;
                 continue;
             }
-            let now_ns = first_ns.min(then_ns);
-            if now_ns >= end_ns {
+            let next_ns = first_ns.min(then_ns);
+            if next_ns >= end_ns {
                 break;
             }
-            self.nic.borrow_mut().send_until(now_ns);
-            self.act(activity, now_ns)?;
+            self.now_ns = next_ns;
+            self.nic.borrow_mut().send_until(next_ns);
+            self.act(activity)?;
         }
         Ok(())
     }
@@ -222,100 +219,81 @@ impl<W: WireWatch> Testbed<W> {
     }
 
     /// Processes the first of the events that are due now.
-    fn act<E: Experiment<Watch = W>>(
-        &mut self,
-        activity: &mut E,
-        now_ns: u64,
-    ) -> Result<(), TestbedError> {
+    fn act<E: Experiment<Watch = W>>(&mut self, activity: &mut E) -> Result<(), TestbedError> {
+        let now_ns = self.now_ns;
         if self.rate_ns() == now_ns {
-            return self.change_rate(now_ns);
+            return self.change_rate();
         }
         if activity.next_ns(Activity::Arrival) == now_ns {
-            return Ok(activity.act(Activity::Arrival, self, now_ns)?);
+            return Ok(activity.act(Activity::Arrival, self)?);
         }
         if let Some(&(_, at)) = self.served.front().filter(|served| served.0 == now_ns) {
             self.served.pop_front();
-            return Ok(self.complete(activity, at, now_ns)?);
+            return Ok(self.complete(activity, at)?);
         }
         let wakes = |queue: &E::Queue| queue.wakeup_ns() == Some(now_ns);
         if let Some(at) = self.polls_ns.iter().position(|&it| it == now_ns) {
-            self.complete(activity, at, now_ns)?;
+            self.complete(activity, at)?;
         } else if let Some(at) = activity.queues().iter().position(wakes) {
-            self.wake(activity, at, now_ns)?;
+            self.wake(activity, at)?;
         } else if activity.next_ns(Activity::Resume) == now_ns {
-            activity.act(Activity::Resume, self, now_ns)?;
+            activity.act(Activity::Resume, self)?;
         } else {
-            activity.act(Activity::Sample, self, now_ns)?;
+            activity.act(Activity::Sample, self)?;
         }
         Ok(())
     }
 
-    fn change_rate(&mut self, now_ns: u64) -> Result<(), TestbedError> {
+    fn change_rate(&mut self) -> Result<(), TestbedError> {
         let mut nic = self.nic.borrow_mut();
-        self.marks.push((now_ns, nic.counters(0)));
+        self.marks.push((self.now_ns, nic.counters(0)));
         let (_, rate_bits_per_s) = self.setup.rates[self.rates];
         self.rates += 1;
-        Ok(nic.set_rate(rate_bits_per_s, now_ns)?)
+        Ok(nic.set_rate(rate_bits_per_s, self.now_ns)?)
     }
 
-    fn interrupt(
-        &mut self,
-        activity: &mut impl Experiment<Watch = W>,
-        at: usize,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn interrupt(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> Ran {
         // Interrupts are masked during polling.
         if self.polls_ns[at] != NEVER_NS {
             return Ok(());
         }
         if self.setup.interrupt_ns == 0 {
-            return self.complete(activity, at, now_ns);
+            return self.complete(activity, at);
         }
         // An interrupt without completions costs the same.
-        let served_ns = self.core.work(now_ns, self.setup.interrupt_ns);
+        let served_ns = self.core.work(self.now_ns, self.setup.interrupt_ns);
         self.served.push_back((served_ns, at));
         Ok(())
     }
 
     /// Reaps completions of queue `at`.
-    fn complete(
-        &mut self,
-        activity: &mut impl Experiment<Watch = W>,
-        at: usize,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
-        let done = self.poll(activity, at, now_ns)?;
+    fn complete(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> Ran {
+        let done = self.poll(activity, at)?;
         self.polls_ns[at] = if done.more_pending {
-            now_ns.saturating_add(self.setup.poll_interval_ns)
+            self.now_ns.saturating_add(self.setup.poll_interval_ns)
         } else {
             NEVER_NS
         };
-        activity.on_batch(self, at, done, now_ns)
+        activity.on_batch(self, at, done)
     }
 
     /// Passes deferred completions to a limit.
-    fn wake(
-        &mut self,
-        activity: &mut impl Experiment<Watch = W>,
-        at: usize,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn wake(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> Ran {
         if self.setup.wakeup_reaps {
-            return self.complete(activity, at, now_ns);
+            return self.complete(activity, at);
         }
         self.nic.borrow_mut().silent = true;
-        let done = self.poll(activity, at, now_ns);
+        let done = self.poll(activity, at);
         self.nic.borrow_mut().silent = false;
-        activity.on_batch(self, at, done?, now_ns)
+        activity.on_batch(self, at, done?)
     }
 
     fn poll(
         &mut self,
         activity: &mut impl Experiment<Watch = W>,
         at: usize,
-        now_ns: u64,
     ) -> Result<Completed, QueueFault> {
-        let done = activity.queues()[at].complete(now_ns, &mut self.sink);
-        QueueFault::of_batch(done, at, now_ns)
+        let done = activity.queues()[at].complete(self.now_ns, &mut self.sink);
+        QueueFault::of_batch(done, at, self.now_ns)
     }
 }

@@ -38,12 +38,8 @@ impl Experiment for Listed {
         next.map_or(NEVER_NS, |listed| listed.0)
     }
 
-    fn act(
-        &mut self,
-        activity: Activity,
-        bed: &mut Testbed<()>,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
+    fn act(&mut self, activity: Activity, bed: &mut Testbed<()>) -> Ran {
+        let now_ns = bed.now_ns;
         self.activity.retain(|&listed| listed != (now_ns, activity));
         let name = match activity {
             Activity::Arrival => "arrival",
@@ -54,19 +50,13 @@ impl Experiment for Listed {
         Ok(())
     }
 
-    fn on_batch(
-        &mut self,
-        _bed: &mut Testbed<()>,
-        _at: usize,
-        done: Completed,
-        now_ns: u64,
-    ) -> Result<(), QueueFault> {
-        self.log
-            .push((now_ns, "batch", done.counts.packets as usize));
+    fn on_batch(&mut self, bed: &mut Testbed<()>, _at: usize, done: Completed) -> Ran {
+        let packets = done.counts.packets as usize;
+        self.log.push((bed.now_ns, "batch", packets));
         Ok(())
     }
 
-    fn next_interrupt(&mut self, nic: &mut MultiNic<()>, until_ns: u64) -> Option<(u64, usize)> {
+    fn next_interrupt(&mut self, nic: &mut EmulatedNic<()>, until_ns: u64) -> Option<(u64, usize)> {
         let at_ns = *self.interrupts_ns.first().filter(|&&it| it <= until_ns)?;
         self.interrupts_ns.remove(0);
         nic.send_until(at_ns);
@@ -77,7 +67,7 @@ impl Experiment for Listed {
 /// Runs a queue with `packets` of 100 ns each and a budget of one packet per batch, until 10 us.
 fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: &[u64]) -> Log {
     let nic = NicConfig::plain(8_000_000_000, 16);
-    let (nic, mut rings) = MultiNic::watched(&nic, 1, (), false).expect("valid");
+    let (nic, mut rings) = EmulatedNic::shared(&nic, 1, (), false).expect("valid");
     let config = QueueConfig {
         reap_budget_packets: 1,
         ..queue_config(None, Waker::noop().clone())

@@ -55,6 +55,7 @@ impl Flight {
         self.at_ns - u64::from(self.under_way_ns)
     }
 
+    #[inline(always)]
     pub fn ack(&self) -> Ack {
         Ack {
             cumulative: self.cumulative,

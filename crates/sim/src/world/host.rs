@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use hdrhistogram::Histogram;
+use taut_measure::meter::histogram_ns;
 use taut_path::limit::Limit;
-use taut_path::{Probe, Qdisc, Queue};
+use taut_path::{LateSegmentation, Probe, Qdisc, Queue};
 
 use super::app::App;
-use super::config::WorldConfig;
 use super::connection::{ConnectionConfig, Endpoint};
-use super::event::HostEvent;
-use super::event_queue::{EventQueue, Turn};
+use super::event_queue::{EventQueue, HostEvent, Turn};
 use super::frames_in_flight::FramesInFlight;
 use super::segments::Segments;
 use super::tx_path::TxPath;
@@ -19,6 +19,22 @@ use crate::error::TestbedError;
 use crate::nic::{EmulatedNic, NicConfig, NicEvent};
 use crate::queue::{QueueFault, queue_config};
 use crate::tcp::TcpConfig;
+
+/// Settings of the hosts and the link, the same on both sides. Hosts take no time.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldConfig {
+    /// Link rate, ring, interrupts.
+    pub nic: NicConfig,
+    /// Free slots at which a queue that stopped at a full ring restarts; the NIC's own value if
+    /// `None`.
+    pub restart_slots: Option<u32>,
+    /// Propagation delay of the link in one direction, in ns.
+    pub delay_ns: u64,
+    /// Transactions that end before this time are not recorded, in ns.
+    pub record_from_ns: u64,
+    /// Late segmentation of GSO packets.
+    pub late_segmentation: LateSegmentation,
+}
 
 pub(super) struct Host<P, L, Q: Qdisc> {
     /// Frames in flight to it, in order.
@@ -31,7 +47,10 @@ pub(super) struct Host<P, L, Q: Qdisc> {
     pub tx: TxPath<P, L, Q>,
     /// Propagation delay to the other host, in ns.
     pub delay_ns: u64,
-    pub ended: EndedTransactions,
+    /// Latencies of the recorded transactions of its clients.
+    pub latency_ns: Histogram<u64>,
+    /// Transactions that end before this time are not recorded, in ns.
+    pub record_from_ns: u64,
 }
 
 /// The next event of a NIC.
@@ -50,14 +69,6 @@ pub(super) struct HostLog {
     pub fault: Option<QueueFault>,
     /// Processed events.
     pub events: u64,
-}
-
-/// Finished and recorded transactions.
-pub(super) struct EndedTransactions {
-    /// Latency of each transaction, in ns.
-    pub latencies_ns: Vec<u64>,
-    /// Transactions that end before this time are not recorded, in ns.
-    pub record_from_ns: u64,
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
@@ -92,15 +103,13 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             },
             endpoints: Vec::new(),
             tx: TxPath {
-                segments: Segments::new(),
+                segments: Segments::default(),
                 budgets: None,
                 queue,
             },
             delay_ns: config.delay_ns,
-            ended: EndedTransactions {
-                latencies_ns: Vec::new(),
-                record_from_ns: config.record_from_ns,
-            },
+            latency_ns: histogram_ns(),
+            record_from_ns: config.record_from_ns,
         })
     }
 
@@ -144,7 +153,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
                     let (packet, index) = (frame.packet, frame.index);
                     to.push_back(segments.flight(packet, index, arrives_ns, under_way_ns));
                 }
-                NicEvent::Interrupt => self.complete(at_ns),
+                NicEvent::Interrupt(_) => self.complete(at_ns),
             }
         }
         self.watch(now_ns);

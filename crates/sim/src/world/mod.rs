@@ -7,16 +7,13 @@
 //! therefore run alternately, each for that time.
 
 mod app;
-mod config;
 mod connection;
-mod event;
 mod event_queue;
 mod frames_in_flight;
 mod host;
 mod run_window;
 mod segments;
 mod small_queues;
-mod socket_locks;
 mod sockets;
 mod timer;
 mod tx_path;
@@ -25,7 +22,6 @@ mod wire_frames;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
-use taut_measure::meter::histogram_ns;
 use taut_path::limit::Limit;
 use taut_path::queue::CompleterCounters;
 use taut_path::tsq;
@@ -36,9 +32,9 @@ use crate::nic::{EmulatedNic, WireCounters};
 use crate::tcp::TcpConfig;
 
 pub use app::{App, Messages};
-pub use config::WorldConfig;
 pub use connection::{ConnectionConfig, EndpointReport};
 use host::Host;
+pub use host::WorldConfig;
 use run_window::AfterWindow;
 use small_queues::HostBudgets;
 pub use small_queues::SmallQueues;
@@ -56,8 +52,6 @@ pub struct World<P, L = AnyLimit, Q: Qdisc = Box<dyn Qdisc + Send>> {
     /// Time within which the hosts cannot affect each other, in ns.
     apart_ns: u64,
     last_tcp: Option<Arc<TcpConfig>>,
-    /// Latencies of the transactions of all clients.
-    latency_ns: Histogram<u64>,
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
@@ -76,7 +70,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             // Without a delay, a frame can arrive at the time of its report.
             apart_ns: config.delay_ns.max(1),
             last_tcp: None,
-            latency_ns: histogram_ns(),
         })
     }
 
@@ -151,11 +144,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             let before = client.arrivals.len();
             server.run_before(end_ns, &mut client.arrivals);
             after(first_ns, server, SERVER, &client.arrivals, before);
-            for ended in [&mut client.ended, &mut server.ended] {
-                for latency_ns in ended.latencies_ns.drain(..) {
-                    self.latency_ns.saturating_record(latency_ns);
-                }
-            }
             self.check()?;
         }
         self.now_ns = self.now_ns.max(until_ns);
@@ -182,7 +170,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the wire counters of a host.
     pub fn wire(&self, host: usize) -> WireCounters {
-        self.nic(host).counters()
+        self.nic(host).counters(0)
     }
 
     /// Returns the packets that a host's queue dropped.
@@ -216,7 +204,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     /// Returns the small-queue totals of a host.
     pub fn small_queue_totals(&self, host: usize) -> tsq::Totals {
         let budgets = self.hosts[host].tx.budgets.as_deref();
-        budgets.map(HostBudgets::totals).unwrap_or_default()
+        budgets.map(|it| it.budgets.totals()).unwrap_or_default()
     }
 
     /// Returns the report of one end of a connection.
@@ -233,8 +221,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
 
     /// Returns the latencies of the recorded transactions, from the write of the request to the
     /// read of the whole response, in ns.
-    pub fn latency_ns(&self) -> &Histogram<u64> {
-        &self.latency_ns
+    pub fn latency_ns(&self) -> Histogram<u64> {
+        let [client, server] = &self.hosts;
+        let mut latency_ns = client.latency_ns.clone();
+        // All histograms have the same bounds, so adding cannot fail.
+        let _ = latency_ns.add(&server.latency_ns);
+        latency_ns
     }
 
     /// Returns the number of events so far.

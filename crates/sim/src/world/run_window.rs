@@ -4,7 +4,7 @@
 use taut_path::limit::Limit;
 use taut_path::{Probe, Qdisc};
 
-use super::event::HostEvent;
+use super::event_queue::HostEvent;
 use super::frames_in_flight::FramesInFlight;
 use super::host::Host;
 use crate::NEVER_NS;
@@ -79,23 +79,23 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
             (event_queue, nic) => nic.or(event_queue),
         };
         let arrival = self.arrivals.front().filter(|first| first.at_ns == now_ns);
-        match (mine, arrival) {
-            (Some((turn, source)), Some(first)) if turn.since_ns < first.reported_ns() => source,
-            (_, Some(_)) => EventSource::Arrival,
-            (Some((_, source)), None) => source,
-            // The lower bound of the event queue was too early.
-            (None, None) => EventSource::EventQueue,
+        match mine {
+            Some((turn, source)) if arrival.is_none_or(|it| turn.since_ns < it.reported_ns()) => {
+                source
+            }
+            _ => EventSource::Arrival,
         }
     }
 
     fn on_event(&mut self, now_ns: u64) {
-        match self.event_queue.next(now_ns) {
-            // The lower bound was too early, and is updated now.
-            None => self.log.events -= 1,
-            Some((_, HostEvent::Timer(connection))) => self.on_timer(connection, now_ns),
-            Some((_, HostEvent::App(connection))) => self.act(connection, now_ns),
-            Some((_, HostEvent::Deferred)) => self.run_deferred(now_ns),
-            Some((_, HostEvent::Unlock(connection))) => self.unlock(connection, now_ns),
+        let Some((_, event)) = self.event_queue.next(now_ns) else {
+            return;
+        };
+        match event {
+            HostEvent::Timer(connection) => self.on_timer(connection, now_ns),
+            HostEvent::App(connection) => self.act(connection, now_ns),
+            HostEvent::Deferred => self.run_deferred(now_ns),
+            HostEvent::Unlock(connection) => self.unlock(connection, now_ns),
         }
     }
 }

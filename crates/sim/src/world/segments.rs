@@ -1,10 +1,11 @@
 //! Contents of the frames of a host's queue.
 
+use std::collections::VecDeque;
+
 use taut_path::tsq::memory_bytes;
-use taut_path::{Ecn, Packet, Segmentation};
+use taut_path::{DropReason, Ecn, Frame, Packet, PacketSink, Segmentation};
 
 use super::frames_in_flight::{Flight, FrameFlags};
-use crate::store::Store;
 use crate::tcp::Ack;
 
 /// Content of a packet: data, an acknowledgement, or both. One cache line: a long queue loads it
@@ -41,14 +42,29 @@ impl OutgoingSegment {
     }
 }
 
-/// The segments of a host's queue.
-pub(super) type Segments = Store<OutgoingSegment>;
+/// The segments of a host's queue, indexed by frame. Never shrinks.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    segments: Vec<OutgoingSegment>,
+    /// FIFO order: a long queue then accesses memory sequentially, which hardware prefetches.
+    free: VecDeque<u32>,
+}
 
 impl Segments {
     /// Stores a segment and creates its packet.
     #[inline(always)]
     pub fn packet(&mut self, segment: &OutgoingSegment) -> Packet {
-        let frame = self.put(segment);
+        let index = match self.free.pop_front() {
+            Some(index) => {
+                self.segments[index as usize] = *segment;
+                index
+            }
+            None => {
+                self.segments.push(*segment);
+                (self.segments.len() - 1) as u32
+            }
+        };
+        let frame = Frame::new(index);
         let wire_bytes = u32::from(segment.header_bytes) + segment.payload_bytes;
         let segmentation = segment.segmentation();
         let mut packet =
@@ -62,11 +78,16 @@ impl Segments {
         packet
     }
 
+    /// Returns the segment of a packet for modification.
+    pub fn of_mut(&mut self, packet: &Packet) -> &mut OutgoingSegment {
+        &mut self.segments[packet.frame().index() as usize]
+    }
+
     /// Returns the `index`-th frame of a packet or chunk, which arrives at `at_ns`, `under_way_ns`
     /// after it was reported.
     #[inline(always)]
     pub fn flight(&self, packet: &Packet, index: u32, at_ns: u64, under_way_ns: u64) -> Flight {
-        let segment = self.of(packet);
+        let segment = &self.segments[packet.frame().index() as usize];
         let mut flags = segment.flags;
         if packet.ecn() == Ecn::Marked {
             flags |= FrameFlags::CONGESTION;
@@ -99,6 +120,17 @@ impl Segments {
     }
 }
 
+impl PacketSink for Segments {
+    #[inline]
+    fn freed(&mut self, packet: Packet) {
+        self.free.push_back(packet.into_frame().index());
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.freed(packet);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_segment_has_the_mark_first_has_cwr() {
-        let mut segments = Segments::new();
+        let mut segments = Segments::default();
         let ack = Ack {
             cumulative: 0,
             window_bytes: 0,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use taut_path::Packet;
-use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings, Totals};
+use taut_path::tsq::{Charges, Flow, FlowBudgets, FlowBudgetsError, Settings};
 
 use crate::nic::EmulatedNic;
 
@@ -28,8 +28,8 @@ pub(super) const LIST: u32 = 0;
 
 /// The budgets of one host.
 pub(super) struct HostBudgets {
-    budgets: FlowBudgets,
-    charges: Charges,
+    pub budgets: FlowBudgets,
+    pub charges: Charges,
     /// Flows, indexed by connection.
     flows: Vec<Flow>,
     deferred_delay_ns: u64,
@@ -80,19 +80,11 @@ impl HostBudgets {
             .charge(&self.flows[connection as usize], packet);
     }
 
-    pub fn charges(&self) -> &Charges {
-        &self.charges
-    }
-
     /// Releases the charges of submitted packets if the driver orphans them.
     pub fn submitted(&mut self, nic: &EmulatedNic) {
         if let Some(orphans) = &mut self.orphans {
             orphans.submitted(nic, &self.charges);
         }
-    }
-
-    pub fn totals(&self) -> Totals {
-        self.budgets.totals()
     }
 
     /// Returns the time for a run of the deferred list, if it has flows and no run is scheduled.
@@ -122,7 +114,7 @@ pub(super) struct Orphans {
 impl Orphans {
     /// Releases the charges of the packets submitted since the last call.
     pub fn submitted(&mut self, nic: &EmulatedNic, charges: &Charges) {
-        for packet in nic.packets().skip(self.released.len()) {
+        for packet in nic.packets(0).skip(self.released.len()) {
             // The charge of a packet that is sent in chunks belongs to the last of them.
             let is_end = packet.chunk().is_none_or(|chunk| chunk.is_last);
             self.released
@@ -132,7 +124,7 @@ impl Orphans {
 
     /// Counts the packets completed since the last call.
     pub fn completed(&mut self, nic: &EmulatedNic) {
-        let gone = self.released.len() - nic.packets_in_ring();
+        let gone = self.released.len() - nic.packets_in_rings();
         let orphaned = self.released.drain(..gone).filter(|&it| it);
         self.packets += orphaned.count() as u64;
     }

@@ -18,7 +18,7 @@ fn sink<'a>(
     budgets: Option<&'a HostBudgets>,
     segments: &'a mut Segments,
 ) -> ReleasingSink<'a, &'a mut Segments> {
-    ReleasingSink::new(budgets.map(HostBudgets::charges), segments)
+    ReleasingSink::new(budgets.map(|it| &it.charges), segments)
 }
 
 /// The layers below a host's sockets.

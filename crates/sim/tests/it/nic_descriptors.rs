@@ -3,7 +3,7 @@
 use crate::support::{gso_packet, packet};
 use proptest::prelude::*;
 use taut_path::{Packet, Segmentation};
-use taut_sim::nic::{DescriptorRing, DescriptorRule, RingTooSmall};
+use taut_sim::nic::{DescriptorRing, DescriptorRule, NicConfigError};
 
 const SLOTS: u32 = 1_024;
 
@@ -96,7 +96,7 @@ fn plain_ring_restarts_half_empty() {
 #[test]
 fn ring_that_could_never_restart_is_rejected() {
     let rejected = |slots, rule| DescriptorRing::new(slots, rule).err();
-    let too_small = |slots, min_slots| Some(RingTooSmall { slots, min_slots });
+    let too_small = |slots, min_slots| Some(NicConfigError::RingTooSmall { slots, min_slots });
     assert_eq!(rejected(0, DescriptorRule::OnePerPacket), too_small(0, 1));
     assert_eq!(rejected(31, DescriptorRule::E1000), too_small(31, 32));
     assert_eq!(rejected(32, DescriptorRule::E1000), None);

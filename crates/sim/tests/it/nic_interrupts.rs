@@ -8,8 +8,8 @@ use crate::support::{Freed, nic, packet};
 use proptest::prelude::*;
 use taut_path::{Completions, InRing, PacketSink, TxRing};
 use taut_sim::nic::{
-    DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, MultiEvent, MultiNic,
-    NicConfig, NicConfigError, NicEvent, RareGap, RingOf, WireCounters,
+    DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicConfigError,
+    NicEvent, RareGap, RingOf, WireCounters,
 };
 use taut_sim::single_queue_bench::object;
 
@@ -39,7 +39,7 @@ fn interrupts(rule: InterruptRule, seed: u64, count: usize) -> Vec<u64> {
         let Ok(()) = nic.kick(times.last().copied().unwrap_or(0));
         match nic.advance(u64::MAX).expect("the wire is busy") {
             (_, NicEvent::Frame(_)) => {}
-            (at_ns, NicEvent::Interrupt) => {
+            (at_ns, NicEvent::Interrupt(_)) => {
                 times.push(at_ns);
                 let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
             }
@@ -88,7 +88,7 @@ fn idle_nic_interrupts_at_once() {
             .expect("it takes every packet");
         let Ok(()) = nic.kick(kick_ns);
         while let Some((at_ns, event)) = nic.advance(u64::MAX) {
-            if event == NicEvent::Interrupt {
+            if event == NicEvent::Interrupt(0) {
                 seen.push(at_ns);
                 let Ok(more) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
                 assert!(!more);
@@ -154,7 +154,7 @@ fn reported_packets_do_not_count_for_next_interrupt() {
     let mut nic = loaded(2, rule);
     nic.advance(u64::MAX);
     let interrupt = nic.advance(u64::MAX);
-    assert_eq!(interrupt, Some((FRAME_NS, NicEvent::Interrupt)));
+    assert_eq!(interrupt, Some((FRAME_NS, NicEvent::Interrupt(0))));
     // The second of two packets waits for the period.
     nic.advance(u64::MAX);
     assert_eq!(nic.next_interrupt_ns(), Some(FRAME_NS + 1_000_000));
@@ -165,11 +165,11 @@ fn unreaped_packets_do_not_interrupt_again() {
     let mut nic = loaded(10, InterruptRule::every(0));
     let mut interrupts = 0;
     while let Some((_, event)) = nic.advance(u64::MAX) {
-        interrupts += u32::from(event == NicEvent::Interrupt);
+        interrupts += u32::from(event == NicEvent::Interrupt(0));
         assert!(interrupts <= 10, "an interrupt for nothing new");
     }
     assert_eq!(interrupts, 10);
-    assert_eq!(nic.packets_in_ring(), 10);
+    assert_eq!(nic.packets_in_rings(), 10);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn polled_packets_do_not_interrupt() {
     let mut sent = 0;
     let mut seen = Vec::new();
     while let Some((at_ns, event)) = nic.advance(u64::MAX) {
-        if event == NicEvent::Interrupt {
+        if event == NicEvent::Interrupt(0) {
             seen.push(at_ns / FRAME_NS);
             let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
         } else {
@@ -204,7 +204,7 @@ fn packet_sent_at_interrupt_time_is_reaped() {
     let mut freed = Freed::default();
     let mut reaped = Vec::new();
     while let Some((at_ns, event)) = nic.advance(u64::MAX) {
-        if event == NicEvent::Interrupt {
+        if event == NicEvent::Interrupt(0) {
             let Ok(_) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
             reaped.push((at_ns / FRAME_NS, freed.packets));
         }
@@ -223,7 +223,7 @@ fn packets_left_by_a_poll_interrupt() {
     let Ok(more) = nic.reap(6 * FRAME_NS, 4, &mut |packet| freed.freed(packet));
     assert!(more);
     let at_ns = FRAME_NS + 1_000_000;
-    assert_eq!(nic.advance(u64::MAX), Some((at_ns, NicEvent::Interrupt)));
+    assert_eq!(nic.advance(u64::MAX), Some((at_ns, NicEvent::Interrupt(0))));
     let Ok(more) = nic.reap(at_ns, u32::MAX, &mut |packet| freed.freed(packet));
     assert!(!more);
     assert_eq!(nic.next_event_ns(), None);
@@ -270,7 +270,7 @@ fn unusable_settings_are_rejected() {
     };
     assert!(matches!(
         EmulatedNic::new(small).err(),
-        Some(NicConfigError::Ring(_))
+        Some(NicConfigError::RingTooSmall { .. })
     ));
 }
 
@@ -302,7 +302,8 @@ fn multi_ring_counts_its_own_packets() {
         segments_apart: false,
         seed: 1,
     };
-    let (_nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
+    let (_nic, mut rings) =
+        EmulatedNic::shared(&config, 2, (), true).expect("the settings are valid");
     assert_eq!(rings[0].capacity_slots(), 16);
     // An empty frame needs room too: it counts as one byte.
     for bytes in [60, 0] {
@@ -336,13 +337,14 @@ fn loaded_rings(
     rings: usize,
     count: u32,
     interrupt: InterruptRule,
-) -> (Rc<RefCell<MultiNic>>, Vec<RingOf>) {
+) -> (Rc<RefCell<EmulatedNic>>, Vec<RingOf>) {
     let config = NicConfig {
         framing: Framing::ETHERNET,
         interrupt,
         ..NicConfig::plain(1_000_000_000, 1_024)
     };
-    let (nic, mut rings) = MultiNic::new(&config, rings).expect("the settings are valid");
+    let (nic, mut rings) =
+        EmulatedNic::shared(&config, rings, (), true).expect("the settings are valid");
     for ring in &mut rings {
         for frame in 0..count {
             ring.submit(packet(frame, 60), 0)
@@ -353,9 +355,15 @@ fn loaded_rings(
     (nic, rings)
 }
 
-/// Returns the events of a NIC with several rings without reaping.
-fn events(nic: &Rc<RefCell<MultiNic>>) -> Vec<(u64, MultiEvent)> {
-    core::iter::from_fn(|| nic.borrow_mut().advance(u64::MAX)).collect()
+/// Returns the events of a NIC with several rings without reaping: the time, the ring, and whether
+/// it is an interrupt.
+fn events(nic: &Rc<RefCell<EmulatedNic>>) -> Vec<(u64, usize, bool)> {
+    let mut nic = nic.borrow_mut();
+    let next = || match nic.advance(u64::MAX)? {
+        (at_ns, NicEvent::Frame(frame)) => Some((at_ns, frame.ring, false)),
+        (at_ns, NicEvent::Interrupt(ring)) => Some((at_ns, ring, true)),
+    };
+    core::iter::from_fn(next).collect()
 }
 
 #[test]
@@ -363,10 +371,7 @@ fn rings_share_the_wire_round_robin() {
     let (nic, _rings) = loaded_rings(3, 3, InterruptRule::every(1_000_000));
     let sent = events(&nic)
         .into_iter()
-        .filter_map(|(_, event)| match event {
-            MultiEvent::Sent(ring) => Some(ring),
-            MultiEvent::Interrupt(_) => None,
-        });
+        .filter_map(|(_, ring, interrupts)| (!interrupts).then_some(ring));
     assert_eq!(sent.collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
 }
 
@@ -375,13 +380,10 @@ fn first_interrupts_are_spread_over_a_period() {
     let (nic, _rings) = loaded_rings(4, 1, InterruptRule::every(100_000));
     let interrupts = events(&nic)
         .into_iter()
-        .filter(|(_, event)| matches!(event, MultiEvent::Interrupt(_)));
+        .filter(|&(_, _, interrupts)| interrupts);
     let at = |ring: u64| {
         let sent_ns = (ring + 1) * FRAME_NS;
-        (
-            sent_ns.max(25_000 * ring),
-            MultiEvent::Interrupt(ring as usize),
-        )
+        (sent_ns.max(25_000 * ring), ring as usize, true)
     };
     assert_eq!(interrupts.collect::<Vec<_>>(), [at(0), at(1), at(2), at(3)]);
 }
@@ -393,8 +395,8 @@ fn rings_have_different_random_numbers() {
     let (nic, _rings) = loaded_rings(2, 2_000, rule);
     let seen = events(&nic);
     let gaps = |ring| {
-        let at = |&(at_ns, event): &(u64, MultiEvent)| {
-            (event == MultiEvent::Interrupt(ring)).then_some(at_ns)
+        let at = |&(at_ns, of, interrupts): &(u64, usize, bool)| {
+            (interrupts && of == ring).then_some(at_ns)
         };
         gaps(&seen.iter().filter_map(at).collect::<Vec<_>>())
     };
@@ -408,10 +410,11 @@ fn rings_have_different_random_numbers() {
 fn complete_poll_cancels_the_interrupt_of_its_ring() {
     let (nic, mut rings) = loaded_rings(2, 1, InterruptRule::every(1_000_000));
     for _ in 0..2 {
-        let event = nic.borrow_mut().advance(u64::MAX).map(|(_, event)| event);
+        let mut nic = nic.borrow_mut();
+        let event = nic.advance(u64::MAX).map(|(_, event)| event);
         assert!(matches!(
             event,
-            Some(MultiEvent::Sent(_) | MultiEvent::Interrupt(0))
+            Some(NicEvent::Frame(_) | NicEvent::Interrupt(0))
         ));
     }
     while nic.borrow().counters(1).packets == 0 {
@@ -435,7 +438,7 @@ fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, Wir
     let mut events = Vec::new();
     let mut until = |nic: &mut EmulatedNic, until_ns| {
         while let Some((at_ns, event)) = nic.advance(until_ns) {
-            let interrupts = event == NicEvent::Interrupt;
+            let interrupts = event == NicEvent::Interrupt(0);
             events.push((at_ns, interrupts));
             if interrupts {
                 let Ok(_) = nic.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
@@ -447,25 +450,24 @@ fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, Wir
         submit_all(&mut nic, burst, now_ns);
     }
     until(&mut nic, u64::MAX);
-    let counters = nic.counters();
+    let counters = nic.counters(0);
     (events, counters)
 }
 
-/// The same for a multi-queue NIC with one ring.
+/// The same for a ring of a shared NIC.
 fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, WireCounters) {
-    let (nic, mut rings) = MultiNic::new(config, 1).expect("the settings are valid");
+    let (nic, mut rings) =
+        EmulatedNic::shared(config, 1, (), true).expect("the settings are valid");
     let ring = &mut rings[0];
+    // The NIC is not borrowed while the ring is reaped.
+    let next = |until_ns| {
+        let mut nic = nic.borrow_mut();
+        let (at_ns, event) = nic.advance(until_ns)?;
+        Some((at_ns, event == NicEvent::Interrupt(0)))
+    };
     let mut events = Vec::new();
     let mut until = |ring: &mut RingOf, until_ns| {
-        let is_due = || {
-            nic.borrow()
-                .next_event_ns()
-                .is_some_and(|it| it <= until_ns)
-        };
-        while is_due()
-            && let Some((at_ns, event)) = { nic.borrow_mut().advance(until_ns) }
-        {
-            let interrupts = event == MultiEvent::Interrupt(0);
+        while let Some((at_ns, interrupts)) = next(until_ns) {
             events.push((at_ns, interrupts));
             if interrupts {
                 let Ok(_) = ring.reap(at_ns, budget, &mut |it| drop(it.into_frame()));
@@ -492,7 +494,7 @@ fn submit_all(ring: &mut impl TxRing<Error = Infallible>, sizes: &[u32], now_ns:
 
 proptest! {
     #[test]
-    fn multi_nic_with_one_ring_matches_single_nic(
+    fn ring_of_a_shared_nic_matches_the_nic(
         bursts in proptest::collection::vec(proptest::collection::vec(60_u32..20_000, 0..8), 1..20),
         rate_bits_per_s in 1_000_000_000_u64..11_000_000_000,
         (period_ns, jitter_ns) in (0_u64..60_000, 0_u64..10_000),

@@ -21,7 +21,7 @@ fn sent_times(nic: &mut EmulatedNic, packets: usize, make: fn(u32) -> Packet) ->
         let Ok(()) = nic.kick(now_ns);
         match nic.advance(u64::MAX).expect("the wire is busy") {
             (at_ns, NicEvent::Frame(_)) => times.push(at_ns),
-            (at_ns, NicEvent::Interrupt) => {
+            (at_ns, NicEvent::Interrupt(_)) => {
                 now_ns = at_ns;
                 let Ok(_) = nic.reap(now_ns, u32::MAX, &mut |packet| freed.freed(packet));
             }
@@ -166,9 +166,9 @@ fn counters_match_the_wire() {
     let Ok(()) = nic.kick(0);
     let mut interrupts = 0;
     while let Some((_, event)) = nic.advance(u64::MAX) {
-        interrupts += u64::from(event == NicEvent::Interrupt);
+        interrupts += u64::from(event == NicEvent::Interrupt(0));
     }
-    let wire = nic.counters();
+    let wire = nic.counters(0);
     assert_eq!((wire.packets, wire.frames), (2, 46));
     assert_eq!(wire.time_bytes, 84 + 45 * 1_538);
     assert_eq!((wire.interrupts, interrupts), (2, 2));
@@ -200,7 +200,7 @@ fn frames_of_one(
             events.push((at_ns, frame.ends_ns, frame.last));
         }
     }
-    assert_eq!(nic.counters().packets, 1);
+    assert_eq!(nic.counters(0).packets, 1);
     events
 }
 

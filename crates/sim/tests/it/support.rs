@@ -152,7 +152,7 @@ impl Saturated {
             match self.queue.device_mut().advance(now_ns) {
                 None => return,
                 Some((at_ns, NicEvent::Frame(_))) => self.log(Event::Sent(at_ns)),
-                Some((at_ns, NicEvent::Interrupt)) => {
+                Some((at_ns, NicEvent::Interrupt(_))) => {
                     self.log(Event::Interrupt(at_ns));
                     self.complete(at_ns);
                 }
@@ -173,7 +173,7 @@ impl Saturated {
     }
 
     pub fn wire(&self) -> WireCounters {
-        self.queue.device().counters()
+        self.queue.device().counters(0)
     }
 
     pub fn starved(&self) -> u64 {

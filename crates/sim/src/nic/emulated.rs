@@ -1,5 +1,4 @@
-//! An emulated NIC with several transmit rings on one wire, the base of all testbeds with several
-//! queues.
+//! The emulated NIC: transmit rings on one wire.
 //!
 //! The wire serves the non-empty rings round-robin, one packet each. With interrupts, each ring
 //! applies the moderation rule separately, as with a vector for each queue; the first interrupts
@@ -10,45 +9,18 @@ use core::mem::replace;
 
 use taut_path::Packet;
 
-use super::config::{NicConfig, NicConfigError};
-use super::planned;
+use super::config::NicConfig;
+use super::descriptors::NicConfigError;
 use super::ring::{Ring, WireCounters};
-use super::wire::{OnWire, Wire, link_ns};
+use super::wire::{Wire, link_ns};
+use super::{NicEvent, SentFrame, WireWatch};
 use crate::NEVER_NS;
 
-/// An event of the NIC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MultiEvent {
-    /// A packet of this ring left, or a frame of one if frames are reported separately.
-    Sent(usize),
-    /// This ring interrupts: call its queue's `complete` with the event's time.
-    Interrupt(usize),
-}
-
-/// Receives the events of the rings and of the wire.
-pub trait WireWatch {
-    /// Called after a packet of `bytes` was submitted to a ring.
-    #[inline]
-    fn submitted(&mut self, _bytes: u32, _now_ns: u64) {}
-
-    /// Called after a frame left the wire, with the bytes of a packet if the frame was its last.
-    #[inline]
-    fn sent(&mut self, _bytes: u32, _starts_ns: u64, _ends_ns: u64) {}
-
-    /// Called after packets of `bytes` in total were reaped.
-    #[inline]
-    fn reported(&mut self, _bytes: u64, _now_ns: u64) {}
-
-    /// Called after the wire had nothing to send.
-    fn was_idle(&mut self, _since_ns: u64, _until_ns: u64) {}
-}
-
-impl WireWatch for () {}
-
-/// A NIC with several rings, shared by its caller and the drivers of its rings.
-pub struct MultiNic<W = ()> {
+/// A NIC. It is the driver of its first ring; [`EmulatedNic::shared`] creates the drivers of
+/// several.
+pub struct EmulatedNic<W = ()> {
     wire: Wire,
-    rings: Vec<Ring>,
+    pub(super) rings: Vec<Ring>,
     /// Whether rings interrupt.
     interrupts: bool,
     /// The ring of the frame on the wire.
@@ -62,7 +34,17 @@ pub struct MultiNic<W = ()> {
     pub(crate) watch: W,
 }
 
-impl<W: WireWatch> MultiNic<W> {
+impl EmulatedNic {
+    /// Creates an idle NIC with one ring.
+    ///
+    /// # Errors
+    /// If the rate is 0, or the ring is too small for its largest packet.
+    pub fn new(config: NicConfig) -> Result<Self, NicConfigError> {
+        Self::idle(&config, 1, (), true)
+    }
+}
+
+impl<W: WireWatch> EmulatedNic<W> {
     /// Creates an idle NIC.
     pub(super) fn idle(
         config: &NicConfig,
@@ -88,35 +70,46 @@ impl<W: WireWatch> MultiNic<W> {
     }
 
     /// Returns the time of the next event, in ns; `None` while the NIC is idle.
+    #[inline]
     pub fn next_event_ns(&self) -> Option<u64> {
-        planned(self.next_interrupt_ns().min(self.wire.frame_ns))
+        planned(self.interrupt_ns().min(self.wire.frame_ns))
     }
 
-    fn next_interrupt_ns(&self) -> u64 {
+    /// Returns the time of the next interrupt for packets that are already finished, in ns. Packets
+    /// that an interrupt has reported do not interrupt again, so a driver that stops at its budget
+    /// must poll again.
+    #[inline]
+    pub fn next_interrupt_ns(&self) -> Option<u64> {
+        planned(self.interrupt_ns())
+    }
+
+    #[inline]
+    fn interrupt_ns(&self) -> u64 {
         let rings = self.rings.iter().map(|ring| ring.interrupt_ns);
         rings.min().unwrap_or(NEVER_NS)
     }
 
     /// Processes the next event that is due by `until_ns`, and returns it with its nominal time.
-    pub fn advance(&mut self, until_ns: u64) -> Option<(u64, MultiEvent)> {
-        let at_ns = self.next_event_ns().filter(|&at_ns| at_ns <= until_ns)?;
-        // At the same instant the packet leaves first, so that an interrupt reports it.
-        if self.wire.frame_ns == at_ns {
-            let ring = self.on_ring;
-            self.finish_frame(at_ns);
-            return Some((at_ns, MultiEvent::Sent(ring)));
+    /// Call it until it returns `None`.
+    #[inline(always)]
+    pub fn advance(&mut self, until_ns: u64) -> Option<(u64, NicEvent<'_>)> {
+        let (frame_ns, interrupt_ns) = (self.wire.frame_ns, self.interrupt_ns());
+        let at_ns = planned(frame_ns.min(interrupt_ns)).filter(|&at_ns| at_ns <= until_ns)?;
+        // At the same instant the packet leaves first, so that the interrupt reports it.
+        if frame_ns == at_ns {
+            return Some((at_ns, NicEvent::Frame(self.finish_frame(at_ns)?)));
         }
         let due = |ring: &Ring| ring.interrupt_ns == at_ns;
         let ring = self.rings.iter().position(due)?;
         self.rings[ring].interrupt(at_ns);
-        Some((at_ns, MultiEvent::Interrupt(ring)))
+        Some((at_ns, NicEvent::Interrupt(ring)))
     }
 
     /// Sends the packets that leave by `until_ns`, or by an interrupt before that. Returns the time
     /// and the ring of that interrupt.
     pub(crate) fn next_interrupt(&mut self, until_ns: u64) -> Option<(u64, usize)> {
         loop {
-            if let (at_ns, MultiEvent::Interrupt(ring)) = self.advance(until_ns)? {
+            if let (at_ns, NicEvent::Interrupt(ring)) = self.advance(until_ns)? {
                 return Some((at_ns, ring));
             }
         }
@@ -135,6 +128,11 @@ impl<W: WireWatch> MultiNic<W> {
         while self.wire.frame_ns <= now_ns && self.wire.frame_ns != NEVER_NS {
             self.finish_frame(self.wire.frame_ns);
         }
+    }
+
+    /// Returns the free descriptors at which a stopped queue should restart.
+    pub fn restart_slots(&self) -> u32 {
+        self.rings[0].descriptors.restart_slots()
     }
 
     /// Returns the wire counters of `ring`.
@@ -173,12 +171,23 @@ impl<W: WireWatch> MultiNic<W> {
     }
 
     /// Returns the current link rate, in bit/s.
-    pub(crate) fn rate_bits_per_s(&self) -> u64 {
+    pub fn rate_bits_per_s(&self) -> u64 {
         self.wire.rate_bits_per_s()
     }
 
-    pub(crate) fn packets_in_rings(&self) -> u64 {
-        self.rings.iter().map(|it| it.len() as u64).sum()
+    /// Returns the number of packets whose last bit has not left.
+    pub fn packets_to_send(&self) -> usize {
+        self.rings.iter().map(Ring::waiting).sum()
+    }
+
+    /// Returns the number of packets in the rings, sent or not.
+    pub fn packets_in_rings(&self) -> usize {
+        self.rings.iter().map(Ring::len).sum()
+    }
+
+    /// Iterates over the packets of `ring`, oldest first.
+    pub fn packets(&self, ring: usize) -> impl Iterator<Item = &Packet> {
+        self.rings[ring].packets()
     }
 
     /// Reports the idle time of the wire until `now_ns` to the watch. Call
@@ -202,18 +211,13 @@ impl<W: WireWatch> MultiNic<W> {
     }
 
     #[inline(always)]
-    pub(super) fn ring(&mut self, ring: usize) -> &mut Ring {
-        &mut self.rings[ring]
-    }
-
-    #[inline(always)]
-    pub(super) fn submit(&mut self, ring: usize, packet: Packet, now_ns: u64) {
+    pub(super) fn submit_to(&mut self, ring: usize, packet: Packet, now_ns: u64) {
         self.watch.submitted(packet.wire_bytes(), now_ns);
         self.rings[ring].submit(packet);
     }
 
     /// Makes the packets in `ring` visible to the wire.
-    pub(super) fn kick(&mut self, ring: usize, now_ns: u64) {
+    pub(super) fn kick_ring(&mut self, ring: usize, now_ns: u64) {
         self.rings[ring].kick();
         if self.wire.on_wire.is_none() {
             let since_ns = self.idle_since_ns();
@@ -224,47 +228,56 @@ impl<W: WireWatch> MultiNic<W> {
 
     /// Finishes the frame on the wire and starts the next one.
     #[inline(always)]
-    fn finish_frame(&mut self, at_ns: u64) {
-        let Some(frame) = self.wire.take() else {
-            return;
-        };
-        let OnWire {
-            starts_ns, ends_ns, ..
-        } = frame;
-        let ring = &mut self.rings[self.on_ring];
+    fn finish_frame(&mut self, at_ns: u64) -> Option<SentFrame<'_>> {
+        let frame = self.wire.take()?;
+        let on_ring = self.on_ring;
+        let ring = &mut self.rings[on_ring];
         let at = ring.left(&frame);
-        if !frame.last {
-            self.watch.sent(0, starts_ns, ends_ns);
-            return self.wire.start(ring.next(), frame.index + 1, at_ns);
-        }
-        let bytes = ring.sent_at(at, at_ns).wire_bytes();
-        self.watch.sent(bytes, starts_ns, ends_ns);
-        if self.interrupts {
-            ring.plan_interrupt_after(at_ns);
+        let mut bytes = 0;
+        if frame.last {
+            bytes = ring.sent_at(at, at_ns);
+            if self.interrupts {
+                ring.plan_interrupt_after(at_ns);
+            } else {
+                ring.suppress_interrupt();
+            }
+            self.start_packet(at_ns);
         } else {
-            ring.suppress_interrupt();
+            self.wire.start(ring.next(), frame.index + 1, at_ns);
         }
-        self.start_packet(at_ns);
+        self.watch.sent(bytes, frame.starts_ns, frame.ends_ns);
+        Some(SentFrame {
+            ring: on_ring,
+            packet: self.rings[on_ring].packet(at),
+            index: frame.index,
+            last: frame.last,
+            ends_ns: frame.ends_ns,
+        })
     }
 
     /// Puts the next packet on the wire, from the ring whose turn it is.
     #[inline(always)]
     fn start_packet(&mut self, now_ns: u64) {
-        let in_turn = (self.next_ring..self.rings.len()).chain(0..self.next_ring);
-        for ring in in_turn {
+        for _ in 0..self.rings.len() {
+            let ring = self.next_ring;
+            self.next_ring = if ring + 1 == self.rings.len() {
+                0
+            } else {
+                ring + 1
+            };
             let packet = self.rings[ring].next();
             if packet.is_some() {
                 self.on_ring = ring;
-                self.next_ring = if ring + 1 == self.rings.len() {
-                    0
-                } else {
-                    ring + 1
-                };
                 return self.wire.start(packet, 0, now_ns);
             }
         }
         self.wire.start(None, 0, now_ns);
     }
+}
+
+#[inline]
+fn planned(at_ns: u64) -> Option<u64> {
+    (at_ns != NEVER_NS).then_some(at_ns)
 }
 
 #[cfg(test)]
@@ -277,7 +290,8 @@ mod tests {
     fn last_packet_waits_for_equal_shares_of_rings() {
         // A byte takes 1 ns.
         let config = NicConfig::plain(8_000_000_000, 64);
-        let (nic, mut rings) = MultiNic::new(&config, 2).expect("the settings are valid");
+        let (nic, mut rings) =
+            EmulatedNic::shared(&config, 2, (), true).expect("the settings are valid");
         for (ring, packets) in [(0, 10), (1, 1)] {
             for frame in 0..packets {
                 let packet = Packet::new(Frame::new(frame), 1_000);
@@ -293,7 +307,7 @@ mod tests {
     #[test]
     fn no_interrupts_after_reaping_if_disabled() {
         let config = NicConfig::plain(8_000_000_000, 64);
-        let (nic, mut rings) = MultiNic::watched(&config, 1, (), false).expect("valid");
+        let (nic, mut rings) = EmulatedNic::shared(&config, 1, (), false).expect("valid");
         for frame in 0..3 {
             let packet = Packet::new(Frame::new(frame), 1_000);
             assert!(rings[0].submit(packet, 0).is_ok());

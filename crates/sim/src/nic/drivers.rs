@@ -1,20 +1,22 @@
-//! The driver of one ring of a NIC with several rings. A NIC is created with the drivers of all its
-//! rings.
+//! The drivers of a NIC: that of its only ring is the NIC itself, and several rings have one each.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
 use std::rc::Rc;
 
+use taut_path::driver::ChunkSupport;
 use taut_path::{Completions, InRing, Packet, TxRing};
 
-use super::config::{NicConfig, NicConfigError};
-use super::multi::{MultiNic, WireWatch};
+use super::WireWatch;
+use super::config::NicConfig;
+use super::descriptors::NicConfigError;
+use super::emulated::EmulatedNic;
 use super::ring::Ring;
 
-/// One ring of a [`MultiNic`]: the driver of one queue. A clone is a handle to the same ring, so
-/// that one handle can transmit and the other can complete.
+/// One ring of a shared [`EmulatedNic`]: the driver of one queue. A clone is a handle to the same
+/// ring, so that one handle can transmit and the other can complete.
 pub struct RingOf<W = ()> {
-    nic: Rc<RefCell<MultiNic<W>>>,
+    nic: Rc<RefCell<EmulatedNic<W>>>,
     ring: usize,
 }
 
@@ -29,30 +31,21 @@ impl<W> Clone for RingOf<W> {
 }
 
 /// A NIC, and the driver of each of its rings.
-type WithRings<W> = (Rc<RefCell<MultiNic<W>>>, Vec<RingOf<W>>);
+type WithRings<W> = (Rc<RefCell<EmulatedNic<W>>>, Vec<RingOf<W>>);
 
-impl MultiNic {
-    /// Creates an idle NIC with `rings` rings of the same settings, and their drivers.
+impl<W: WireWatch> EmulatedNic<W> {
+    /// Creates an idle NIC with `rings` rings of the same settings, with or without interrupts, and
+    /// the drivers of its rings.
     ///
     /// # Errors
     /// As for a NIC with one ring.
-    pub fn new(
-        config: &NicConfig,
-        rings: usize,
-    ) -> Result<(Rc<RefCell<Self>>, Vec<RingOf>), NicConfigError> {
-        Self::watched(config, rings, (), true)
-    }
-}
-
-impl<W: WireWatch> MultiNic<W> {
-    /// Creates a NIC with a watch, with or without interrupts.
-    pub(crate) fn watched(
+    pub fn shared(
         config: &NicConfig,
         rings: usize,
         watch: W,
         interrupts: bool,
     ) -> Result<WithRings<W>, NicConfigError> {
-        let nic = MultiNic::idle(config, rings, watch, interrupts)?;
+        let nic = Self::idle(config, rings, watch, interrupts)?;
         let nic = Rc::new(RefCell::new(nic));
         let driver = |ring| RingOf {
             nic: nic.clone(),
@@ -66,7 +59,7 @@ impl<W: WireWatch> MultiNic<W> {
 impl<W: WireWatch> RingOf<W> {
     #[inline(always)]
     fn with<T>(&self, ask: impl FnOnce(&mut Ring) -> T) -> T {
-        ask(self.nic.borrow_mut().ring(self.ring))
+        ask(&mut self.nic.borrow_mut().rings[self.ring])
     }
 }
 
@@ -89,12 +82,12 @@ impl<W: WireWatch> TxRing for RingOf<W> {
 
     #[inline(always)]
     fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
-        self.nic.borrow_mut().submit(self.ring, packet, now_ns);
+        self.nic.borrow_mut().submit_to(self.ring, packet, now_ns);
         Ok(())
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
-        self.nic.borrow_mut().kick(self.ring, now_ns);
+        self.nic.borrow_mut().kick_ring(self.ring, now_ns);
         Ok(())
     }
 }
@@ -128,12 +121,71 @@ impl<W: WireWatch> Completions for RingOf<W> {
         }
         let mut nic = self.nic.borrow_mut();
         nic.watch.reported(bytes, now_ns);
-        let ring = nic.ring(self.ring);
+        let ring = &mut nic.rings[self.ring];
         ring.reaped();
         Ok(ring.sent > 0)
     }
 
     fn in_ring(&self) -> Option<InRing> {
         Some(self.with(|ring| ring.in_ring()))
+    }
+}
+
+impl TxRing for EmulatedNic {
+    type Error = Infallible;
+
+    fn capacity_slots(&self) -> u32 {
+        self.rings[0].descriptors.slots()
+    }
+
+    #[inline]
+    fn slots_free(&self) -> u32 {
+        self.rings[0].descriptors.slots_free()
+    }
+
+    #[inline]
+    fn slots_of_largest(&self) -> u32 {
+        self.rings[0].descriptors.slots_of_largest()
+    }
+
+    #[inline]
+    fn chunk_support(&self) -> ChunkSupport {
+        ChunkSupport::Any
+    }
+
+    // Inlined so that a packet is written to its slot once.
+    #[inline(always)]
+    fn submit(&mut self, packet: Packet, now_ns: u64) -> Result<(), Packet> {
+        self.submit_to(0, packet, now_ns);
+        Ok(())
+    }
+
+    #[inline]
+    fn kick(&mut self, now_ns: u64) -> Result<(), Infallible> {
+        self.kick_ring(0, now_ns);
+        Ok(())
+    }
+}
+
+impl Completions for EmulatedNic {
+    type Error = Infallible;
+
+    #[inline]
+    fn slots_free(&self) -> u32 {
+        TxRing::slots_free(self)
+    }
+
+    #[inline]
+    fn reap(
+        &mut self,
+        _now_ns: u64,
+        budget_packets: u32,
+        freed: &mut dyn FnMut(Packet),
+    ) -> Result<bool, Infallible> {
+        Ok(self.rings[0].reap(budget_packets, freed))
+    }
+
+    fn in_ring(&self) -> Option<InRing> {
+        Some(self.rings[0].in_ring())
     }
 }
