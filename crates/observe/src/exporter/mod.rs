@@ -1,11 +1,10 @@
 //! All queues for Prometheus: a page in its text format, and a small HTTP server for it.
 
-mod connection;
 mod request;
 mod server;
 mod text;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::gather::{Host, Missing, Selection, gather};
@@ -23,7 +22,7 @@ pub struct Pages<'a> {
     host: &'a Host,
     selection: &'a Selection,
     sampler: &'a LiveSampler<Histogram>,
-    last: Option<(Instant, Arc<[u8]>)>,
+    last: Mutex<Option<(Instant, Arc<[u8]>)>>,
 }
 
 impl<'a> Pages<'a> {
@@ -37,21 +36,23 @@ impl<'a> Pages<'a> {
             host,
             selection,
             sampler,
-            last: None,
+            last: Mutex::default(),
         }
     }
 
     /// Returns the current page.
-    pub fn page(&mut self) -> Arc<[u8]> {
+    pub fn page(&self) -> Arc<[u8]> {
+        // A page is replaced as a whole, so a poisoned lock is harmless.
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if let Some((created, page)) = &self.last
+        if let Some((created, page)) = &*last
             && now.duration_since(*created) < MAX_PAGE_AGE
         {
             return Arc::clone(page);
         }
         let inventory = gather(self.host, self.selection, Missing::Skip);
         let page: Arc<[u8]> = text::page(&inventory, self.sampler).into_bytes().into();
-        self.last = Some((now, Arc::clone(&page)));
+        *last = Some((now, Arc::clone(&page)));
         page
     }
 }
