@@ -2,7 +2,6 @@
 
 mod read;
 mod recording;
-mod recordings;
 mod write;
 
 use std::fmt;
@@ -12,8 +11,7 @@ use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, read};
-pub use recording::Recording;
-pub use recordings::Recordings;
+pub use recording::{Recording, Recordings};
 pub use write::{Recorder, Tracer};
 
 /// Version of the format.
