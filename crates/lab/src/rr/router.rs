@@ -58,8 +58,8 @@ impl RouteOutcome {
     pub fn of(watcher: &mut Watcher, completer: CompleterCounters) -> Self {
         let (meter, recording) = watcher;
         Self {
-            in_flight_bytes: meter.in_flight_bytes(),
-            backlog_packets: meter.backlog_packets(),
+            in_flight_bytes: meter.in_flight_bytes().quantiles(),
+            backlog_packets: meter.backlog_packets().quantiles(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve(),
             stalls: completer.stalls,
