@@ -50,7 +50,7 @@ pub mod waiting;
 pub use gather::{DeviceRow, Host, Inventory, Missing, Selection, gather};
 pub use metrics::METRICS;
 pub use queue_set::QueueSet;
-pub use row::{PathRow, QueueKey, QueueRow};
+pub use row::{QueueKey, QueueRow};
 pub use sampler::{LiveSampler, Sampler};
 
 /// The examples of the README are run with the tests.
