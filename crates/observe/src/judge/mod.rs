@@ -8,7 +8,6 @@ mod checks;
 mod evidence;
 mod finding;
 mod rules;
-mod text;
 mod trend;
 mod watch;
 
@@ -50,16 +49,15 @@ pub fn examine(
     length_ns: u64,
 ) -> Result<Vec<Evidence>, String> {
     let before = gather(host, selection, Missing::Error)?;
-    let length = watch::Length::new(length_ns, before.rows().count());
     let disciplines = evidence::disciplines(&before, namespace);
-    let samples = watch::watch(&host.sysfs, &before, &length);
+    let samples = watch::watch(&host.sysfs, &before, length_ns);
     // A queue that was removed is judged by its samples up to then.
     let after = gather(host, selection, Missing::Skip)?;
     Ok(evidence::collect(
         before,
         &after,
         samples,
-        &length,
+        length_ns,
         namespace,
         &disciplines,
     ))
