@@ -1,8 +1,6 @@
 //! Where bytes wait on their way out of this host: socket, discipline, limit, ring.
 
 mod advice;
-mod disciplines;
-mod stage;
 mod stages;
 mod target;
 
@@ -12,7 +10,7 @@ use std::time::Duration;
 use taut_linux::NetNs;
 use taut_linux::observe::{Socket, Sysfs, offload, qdiscs};
 
-pub use stage::{OvertakenBy, Stage};
+pub use stages::{OvertakenBy, Stage};
 use target::Target;
 
 use crate::row::link_time_ns;
@@ -70,7 +68,7 @@ impl WaitingBytes {
             sockets = target.sockets(namespace)?;
             stages = stages::sockets(&sockets);
             let disciplines = qdiscs(namespace, &target.device).map_err(text)?;
-            stages.extend(disciplines::stages(&disciplines));
+            stages.extend(stages::disciplines(&disciplines));
             slots = offload(namespace, &target.device)
                 .ok()
                 .and_then(|it| it.tx_ring_slots);
