@@ -36,8 +36,6 @@ pub mod judge;
 pub mod metrics;
 /// Sets of queue numbers, such as `0-3,7`.
 mod queue_set;
-/// What queues did over time, as a trace.
-pub mod record;
 /// One queue at one moment.
 mod row;
 /// Reads limit and bytes in flight at a fixed interval.

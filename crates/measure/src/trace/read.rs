@@ -43,11 +43,10 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-const HEAD: &str = "taut-trace, 3, scenario=NAME, seed=N, taut=VERSION and, if it was sampled, \
-                    sampled=HZ, with a tab between";
+const HEAD: &str = "taut-trace, 3, scenario=NAME, seed=N, taut=VERSION, with a tab between";
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
 const KIND: &str = "enqueue, dequeue, sent, mark, drop, blocked, completed, batch, limit, stopped, \
-                    starved, stall, reset; inflight in a sampled trace";
+                    starved, stall, reset";
 const PACKET: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15)";
 const DROP: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15) and the name of a reason";
 const COMPLETED: &str = "BYTES, PACKETS";
@@ -133,7 +132,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 fn head(text: &str) -> Option<Head> {
     let fields: Vec<&str> = text.split('\t').collect();
-    let [MAGIC, version, scenario, seed, taut, ref sampled @ ..] = fields[..] else {
+    let [MAGIC, version, scenario, seed, taut] = fields[..] else {
         return None;
     };
     if number(version) != Some(FORMAT_VERSION) {
@@ -143,11 +142,6 @@ fn head(text: &str) -> Option<Head> {
         scenario: scenario.strip_prefix("scenario=")?.to_owned(),
         seed: number(seed.strip_prefix("seed=")?)?,
         taut_version: taut.strip_prefix("taut=")?.to_owned(),
-        sampled_hz: match sampled {
-            [] => None,
-            [hz] => Some(number(hz.strip_prefix("sampled=")?)?),
-            _ => return None,
-        },
     })
 }
 
@@ -182,7 +176,6 @@ fn event(kind: &str, values: &mut Values<'_>) -> Result<Event, &'static str> {
         "completed" => (completed(values).map(Event::Completed), COMPLETED),
         "batch" => (batch(values).map(Event::Batch), BATCH),
         "limit" => (next(values).map(Event::Limit), LIMIT),
-        "inflight" => (next(values).map(Event::InFlight), LIMIT),
         "stopped" => (stopped(values).map(Event::Stopped), STOPPED),
         "stall" => (next(values).map(|age_ns| Event::Stall { age_ns }), STALL),
         "blocked" => (Some(Event::Blocked), NOTHING),
