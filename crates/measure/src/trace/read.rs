@@ -1,12 +1,12 @@
 //! Reading of traces.
 
-use std::fmt;
 use std::io::{self, BufRead};
 use std::str::{FromStr, Split};
 
 use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
+use thiserror::Error;
 
 use super::{
     BatchRecord, Event, FORMAT_VERSION, Head, Line, MAGIC, NOT_RETURNED, PacketRecord, more_name,
@@ -17,11 +17,13 @@ use super::{
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// Error of a trace, which ends it.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ReadError {
     /// The file cannot be read.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// A line cannot be parsed.
+    #[error("line {line} cannot be parsed; allowed: {allowed}")]
     Line {
         /// Its number, from 1.
         line: u64,
@@ -29,19 +31,6 @@ pub enum ReadError {
         allowed: &'static str,
     },
 }
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Line { line, allowed } => {
-                write!(f, "line {line} cannot be parsed; allowed: {allowed}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}
 
 const HEAD: &str = "taut-trace, 3, scenario=NAME, seed=N, taut=VERSION, with a tab between";
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
@@ -88,9 +77,7 @@ impl<R: BufRead> Lines<R> {
         let mut bytes = Vec::new();
         self.line += 1;
         let mut limited = io::Read::take(&mut self.input, MAX_LINE_BYTES + 1);
-        limited
-            .read_until(b'\n', &mut bytes)
-            .map_err(ReadError::Io)?;
+        limited.read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             return Ok(None);
         }
