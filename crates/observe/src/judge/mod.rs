@@ -25,13 +25,9 @@ pub use finding::{Finding, Verdict};
 pub use rules::{RULES, Rule};
 pub use trend::Trend;
 
-/// The finding of one rule about one queue, or about a device without a byte limit.
+/// The finding of one rule.
 #[derive(Debug)]
 pub struct Judgement {
-    /// Name of the device.
-    pub device: String,
-    /// Number of the queue.
-    pub queue: Option<u32>,
     /// The rule.
     pub rule: &'static Rule,
     /// What it found.
@@ -66,12 +62,8 @@ pub fn examine(
 /// Applies every rule.
 pub fn judge(evidence: &Evidence) -> Vec<Judgement> {
     let judgement = |rule: &'static Rule| {
-        Some(Judgement {
-            device: evidence.device.row.name.clone(),
-            queue: evidence.queue_number(),
-            rule,
-            finding: (rule.judge)(evidence)?,
-        })
+        let finding = (rule.judge)(evidence)?;
+        Some(Judgement { rule, finding })
     };
     RULES.iter().filter_map(judgement).collect()
 }
