@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_linux::interrupt;
-use taut_observe::exporter::{Pages, Server};
+use taut_observe::exporter::{self, Server};
 use taut_observe::sampler::{Histogram, LiveSettings};
 use taut_observe::{LiveSampler, Missing, gather};
 use taut_report::{exit, say};
@@ -65,13 +65,13 @@ pub fn exporter(options: &Exporter) -> Result<ExitCode, ExitCode> {
     };
     let sampler = LiveSampler::start(host.clone(), selection.clone(), settings, &inventory);
     let sampler = sampler.map_err(failed)?;
-    let pages = Pages::new(&host, &selection, &sampler);
     let address = options.listen;
     let server = Server::bind(address);
     let server = server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
     let address = server.address().map_err(failed)?;
     say!("taut: http://{address}/metrics, {queues} queues, sampled {hz} times a second");
-    let served = server.run(&pages, || interrupt::noted().is_some());
+    let page = || exporter::page(&host, &selection, &sampler);
+    let served = server.run(page, || interrupt::noted().is_some());
     served.map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }

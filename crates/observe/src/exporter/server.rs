@@ -15,10 +15,12 @@ use std::time::{Duration, Instant};
 use taut_linux::poll;
 use taut_linux::sched::monotonic_ns;
 
-use super::Pages;
 use super::request::{MAX_REQUEST_BYTES, Request, parse};
 
 const MAX_CLIENTS: usize = 128;
+/// A page is served again until it reaches this age, so a flood of requests does not read the queues
+/// more often.
+const MAX_PAGE_AGE: Duration = Duration::from_millis(100);
 /// A client without a complete response by then is disconnected.
 const MAX_TIME: Duration = Duration::from_secs(10);
 /// Maximum wait before interrupts and the times of clients are checked.
@@ -32,6 +34,7 @@ const ROOT: &[u8] = b"<!doctype html><title>taut exporter</title>\
 pub struct Server {
     listener: TcpListener,
     clients: Mutex<Vec<Arc<Client>>>,
+    page: Mutex<Option<(Instant, Arc<[u8]>)>>,
 }
 
 #[derive(Debug)]
@@ -54,6 +57,7 @@ impl Server {
         Ok(Self {
             listener,
             clients: Mutex::default(),
+            page: Mutex::default(),
         })
     }
 
@@ -65,11 +69,16 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves `pages` until `stop` returns `true`.
+    /// Serves the page that `create` returns until `stop` returns `true`.
     ///
     /// # Errors
     /// If waiting for clients fails; errors of a client only close its connection.
-    pub fn run(&self, pages: &Pages<'_>, stop: impl Fn() -> bool) -> io::Result<()> {
+    pub fn run(
+        &self,
+        create: impl Fn() -> String + Sync,
+        stop: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        let page = || self.page(&create);
         scope(|threads| {
             let mut ended = Ok(());
             while ended.is_ok() && !stop() {
@@ -78,7 +87,7 @@ impl Server {
                 self.disconnect(|it| it.since.elapsed() > MAX_TIME);
                 ended = ready.map(|ready| {
                     if ready.any() {
-                        self.accept(threads, pages);
+                        self.accept(threads, &page);
                     }
                 });
             }
@@ -88,7 +97,7 @@ impl Server {
         })
     }
 
-    fn accept<'s>(&'s self, threads: &'s Scope<'s, '_>, pages: &'s Pages<'_>) {
+    fn accept<'s>(&'s self, threads: &'s Scope<'s, '_>, page: &'s (impl Fn() -> Arc<[u8]> + Sync)) {
         let Ok((stream, _)) = self.listener.accept() else {
             // The client closed the connection, or no descriptor is free: the next call tries
             // again. The pause avoids spinning.
@@ -110,7 +119,7 @@ impl Server {
         drop(clients);
         let work = move || {
             // Only its own connection depends on a client's errors.
-            let _ = client.respond(pages);
+            let _ = client.respond(page);
             self.clients().retain(|it| !Arc::ptr_eq(it, &client));
         };
         // Without a thread, the client is disconnected after its time.
@@ -120,6 +129,17 @@ impl Server {
     // The list is consistent after every change, so a poisoned lock is harmless.
     fn clients(&self) -> MutexGuard<'_, Vec<Arc<Client>>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn page(&self, create: impl Fn() -> String) -> Arc<[u8]> {
+        // The page is replaced as a whole, so a poisoned lock is harmless.
+        let mut last = self.page.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = last
+            .take()
+            .filter(|(since, _)| since.elapsed() < MAX_PAGE_AGE);
+        let now = Instant::now();
+        let page = recent.unwrap_or_else(|| (now, Arc::from(create().into_bytes())));
+        Arc::clone(&last.insert(page).1)
     }
 
     fn disconnect(&self, selected: impl Fn(&Client) -> bool) {
@@ -136,13 +156,13 @@ impl Client {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    fn respond(&self, pages: &Pages<'_>) -> io::Result<()> {
+    fn respond(&self, page: impl Fn() -> Arc<[u8]>) -> io::Result<()> {
         let request = self.request()?;
         self.has_asked.store(true, Ordering::Relaxed);
         let (status, kind, body, head_only) = match request {
             Request::Metrics { head_only } => {
                 let kind = "text/plain; version=0.0.4; charset=utf-8";
-                ("200 OK", kind, pages.page(), head_only)
+                ("200 OK", kind, page(), head_only)
             }
             Request::Root { head_only } => {
                 let kind = "text/html; charset=utf-8";
