@@ -91,7 +91,7 @@ def measure():
         new = pathlib.Path(name)
         rings = output(taut, "lab", "ring", "-j", "--svg", new / "rings.svg")
         forward = output(taut, "lab", "forward", "--duration", "10s", "-j",
-                         "--report", new / "rings-forward.md")
+                         "--report", new / "rings-forward.svg")
         for chart in new.glob("*.svg"):
             shutil.move(chart, ROOT / "docs" / chart.name)
     keep("ring.json.gz", json.loads(rings))

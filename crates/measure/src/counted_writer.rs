@@ -1,7 +1,7 @@
 use std::io::{self, Write};
 
 /// Counts the bytes written and keeps the first error until [`finish`](Self::finish). Its user is a
-/// probe, which cannot return an error.
+/// probe, which cannot return an error: a write succeeds, and writes nothing after an error.
 pub struct CountedWriter<'w> {
     out: &'w mut dyn Write,
     bytes: u64,
@@ -18,14 +18,7 @@ impl<'w> CountedWriter<'w> {
         }
     }
 
-    /// Calls `write`, unless an earlier call failed.
-    pub fn add(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-        if self.failed.is_none() {
-            self.failed = write(&mut Counter(self)).err();
-        }
-    }
-
-    /// Returns `true` if a call failed; later calls write nothing.
+    /// Returns `true` if a write failed; later ones write nothing.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -42,16 +35,16 @@ impl<'w> CountedWriter<'w> {
     }
 }
 
-struct Counter<'a, 'w>(&'a mut CountedWriter<'w>);
-
-impl Write for Counter<'_, '_> {
+impl Write for CountedWriter<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let written = self.0.out.write(buffer)?;
-        self.0.bytes += written as u64;
-        Ok(written)
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(buffer).err();
+            self.bytes += buffer.len() as u64;
+        }
+        Ok(buffer.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.out.flush()
+        Ok(())
     }
 }

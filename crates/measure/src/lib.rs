@@ -15,8 +15,8 @@
 //! meter.event(50, Event::Sent(&packet));
 //! meter.event(600, Event::Limit(3_000));
 //! meter.event(600, Event::Sent(&packet));
-//! assert_eq!(meter.in_flight_now_bytes(), 3_000);
-//! assert_eq!(meter.in_flight_bytes().p50, 1_500);
+//! assert_eq!(meter.in_flight_bytes().now, 3_000);
+//! assert_eq!(meter.in_flight_bytes().quantiles().p50, 1_500);
 //! # let _ = packet.into_frame();
 //! ```
 //!

@@ -36,8 +36,6 @@ pub mod judge;
 pub mod metrics;
 /// Sets of queue numbers, such as `0-3,7`.
 mod queue_set;
-/// What queues did over time, as a trace.
-pub mod record;
 /// One queue at one moment.
 mod row;
 /// Reads limit and bytes in flight at a fixed interval.
@@ -50,7 +48,7 @@ pub mod waiting;
 pub use gather::{DeviceRow, Host, Inventory, Missing, Selection, gather};
 pub use metrics::METRICS;
 pub use queue_set::QueueSet;
-pub use row::{PathRow, QueueKey, QueueRow};
+pub use row::{QueueKey, QueueRow};
 pub use sampler::{LiveSampler, Sampler};
 
 /// The examples of the README are run with the tests.

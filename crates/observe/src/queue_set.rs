@@ -21,9 +21,7 @@ impl QueueSet {
             .flat_map(|range| [*range.start(), *range.end()]);
         ends.into_iter().find(|&queue| !exists(queue))
     }
-}
 
-impl QueueSet {
     /// Returns sorted numbers as text, such as `0-3,7`.
     pub fn ranges(queues: &[u32]) -> String {
         let ranges =

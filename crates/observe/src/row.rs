@@ -29,35 +29,8 @@ pub struct QueueRow {
     pub limits: ByteLimits,
     /// Times that the transmit watchdog fired.
     pub tx_timeouts: Option<u64>,
-    /// What a running taut path publishes in addition; `None` for a queue of the kernel.
-    pub path: Option<PathRow>,
-}
-
-/// The part of a [`QueueRow`] that only the queue of a running program has.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PathRow {
-    /// Name of the program.
-    pub program: String,
-    /// Its process.
-    pub process: u32,
-    /// The rule that sets the limit.
-    pub rule: String,
-    /// The limit counts packets, not bytes.
-    pub in_packets: bool,
-    /// Age of the metrics, in ns.
-    pub age_ns: u64,
-    /// Counters and gauges.
-    pub metrics: QueueMetrics,
-}
-
-impl PathRow {
-    /// Returns the rule, and whether its limit applies.
-    pub fn rule_text(&self) -> String {
-        match self.metrics.early_completions {
-            0 => self.rule.clone(),
-            _ => format!("{} (early completions)", self.rule),
-        }
-    }
+    /// The queue as a running taut path publishes it; `None` for a queue of the kernel.
+    pub path: Option<PublishedQueue>,
 }
 
 impl QueueRow {
@@ -65,7 +38,7 @@ impl QueueRow {
     pub fn from_published(queue: PublishedQueue, rate_bits_per_s: Option<u64>) -> Self {
         let metrics = queue.metrics;
         Self {
-            device: queue.device,
+            device: queue.device.clone(),
             queue: queue.queue,
             rate_bits_per_s: rate_bits_per_s.or(queue.rate_bits_per_s),
             limits: ByteLimits {
@@ -79,14 +52,7 @@ impl QueueRow {
                 longest_stall_ms: Some(metrics.longest_stall_ns / NS_PER_MS),
             },
             tx_timeouts: None,
-            path: Some(PathRow {
-                program: queue.program,
-                process: queue.process,
-                rule: queue.limit,
-                in_packets: queue.in_packets,
-                age_ns: queue.age_ns,
-                metrics,
-            }),
+            path: Some(queue),
         }
     }
 

@@ -263,8 +263,8 @@ impl<O> Sender<'_, O> {
         let (meter, _) = direction.queue().probe();
         Measurements {
             limit_p50: has_limit.then(|| meter.limit_p50()),
-            in_flight_p50_bytes: meter.in_flight_at_bytes(0.5),
-            in_flight_p90_bytes: meter.in_flight_at_bytes(0.9),
+            in_flight_p50_bytes: meter.in_flight_bytes().at_share(0.5),
+            in_flight_p90_bytes: meter.in_flight_bytes().at_share(0.9),
             completion_p50_ns,
             completion_p99_ns,
             packets_per_s: per_second(to.packets.saturating_sub(from.packets)),

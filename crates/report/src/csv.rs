@@ -13,28 +13,21 @@ const ORIGIN: [&str; 3] = ["scenario", "seed", "taut_version"];
 /// missing value is an empty field, an empty text is a quoted one.
 pub fn csv(document: &Document) -> String {
     let flat = flatten(&document.rows);
-    let mut out = String::new();
     let names = flat.columns.iter().map(|name| quoted(name));
-    push_line(&mut out, names.chain(ORIGIN.map(str::to_owned)));
+    let mut out = line(names.chain(ORIGIN.map(str::to_owned)));
     for (row, fields) in document.rows.iter().zip(&flat.rows) {
         let origin = [
             quoted(document.scenario),
             document.seed_of(row).to_string(),
             quoted(document.taut_version),
         ];
-        push_line(&mut out, fields.iter().map(field).chain(origin));
+        out += &line(fields.iter().map(field).chain(origin));
     }
     out
 }
 
-fn push_line(out: &mut String, fields: impl Iterator<Item = String>) {
-    let mut comma = "";
-    for field in fields {
-        out.push_str(comma);
-        out.push_str(&field);
-        comma = ",";
-    }
-    out.push('\n');
+fn line(fields: impl Iterator<Item = String>) -> String {
+    fields.collect::<Vec<_>>().join(",") + "\n"
 }
 
 fn field(value: &Option<Value>) -> String {

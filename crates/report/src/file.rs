@@ -12,64 +12,50 @@ pub fn replace(path: &Path, content: &str) -> io::Result<()> {
 
 /// Checks before a run that `path` can be written: its directory exists and is writable.
 pub fn check_early(path: &Path) -> io::Result<()> {
-    check(path)?;
-    match fs::metadata(path) {
-        // A device or a pipe: opening it might block.
-        Ok(found) if !found.is_file() => Ok(()),
-        Ok(_) => try_out(&temporary_path(&fs::canonicalize(path)?)),
-        Err(_) => try_out(&temporary_path(path)),
-    }
-}
-
-fn try_out(temporary: &Path) -> io::Result<()> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(temporary)?;
+    let Some(path) = replaced(path)? else {
+        // Opening a device or a pipe might block.
+        return Ok(());
+    };
+    let temporary = temporary_path(&path);
+    create(&temporary)?;
     fs::remove_file(temporary)
-}
-
-fn check(path: &Path) -> io::Result<()> {
-    if path.file_name().is_none() || path.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    fs::metadata(directory(path)).and_then(|found| {
-        if found.is_dir() {
-            Ok(())
-        } else {
-            Err(io::Error::from(io::ErrorKind::NotADirectory))
-        }
-    })
 }
 
 /// Writes the output of `fill` to `path` atomically.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    check(path)?;
-    // A device or a pipe is written to, not replaced; the target of a link is replaced.
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => fill(&mut OpenOptions::new().write(true).open(path)?),
-        Ok(_) => through_temporary(&fs::canonicalize(path)?, fill),
-        Err(_) => through_temporary(path, fill),
-    }
-}
-
-fn through_temporary(
-    path: &Path,
-    fill: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
-    let temporary = temporary_path(path);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)?;
+    let Some(replaced) = replaced(path)? else {
+        return fill(&mut OpenOptions::new().write(true).open(path)?);
+    };
+    let temporary = temporary_path(&replaced);
+    let mut file = create(&temporary)?;
     let done = fill(&mut file)
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, path));
+        .and_then(|()| fs::rename(&temporary, replaced));
     if done.is_err() {
         // The first error is returned.
         let _ = fs::remove_file(&temporary);
     }
     done
+}
+
+/// Returns the file to replace, which is the target of a link; `None` for a device or a pipe, which
+/// is written to.
+fn replaced(path: &Path) -> io::Result<Option<PathBuf>> {
+    if path.file_name().is_none() || path.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    if !fs::metadata(directory(path))?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory));
+    }
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Ok(None),
+        Ok(_) => fs::canonicalize(path).map(Some),
+        Err(_) => Ok(Some(path.to_owned())),
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// Returns a path in the same directory, because renames are atomic only within a file system.

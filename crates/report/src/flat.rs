@@ -32,7 +32,7 @@ pub fn flatten(rows: &[Value]) -> Flat {
 }
 
 /// Returns the scalar values of `value` with their paths.
-pub fn leaves(value: &Value) -> Vec<(String, Value)> {
+fn leaves(value: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     collect(String::new(), value, &mut found);
     found

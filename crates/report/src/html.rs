@@ -1,12 +1,13 @@
 //! A page as HTML: one file without references to other files or the network.
 
 use std::fmt::Write;
+use std::slice;
 
 use serde_json::Value;
 
 use crate::document::Figure;
 use crate::escaped::Escaped;
-use crate::flat::{Flat, flatten, leaves};
+use crate::flat::{Flat, flatten};
 use crate::number::{float, readable};
 use crate::page::{Page, sentence};
 use crate::plot;
@@ -19,6 +20,9 @@ const MAX_COLUMNS: usize = 11;
 
 /// Tables with more rows are not transposed.
 const MAX_SIDE_BY_SIDE: usize = 8;
+
+/// The class of right-aligned cells.
+const NUMBER: &str = " class=\"number\"";
 
 /// Returns the page as HTML.
 pub fn html(page: &Page<'_>) -> String {
@@ -144,7 +148,8 @@ fn push_table(out: &mut String, rows: &[Value]) {
     let flat = flatten(rows);
     out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
     if flat.columns.len() > MAX_COLUMNS && rows.len() <= MAX_SIDE_BY_SIDE {
-        push_side_by_side(out, &flat);
+        // Right-aligned, so that a column with texts and numbers is aligned.
+        push_side_by_side(out, &flat, NUMBER);
     } else {
         push_one_below_another(out, &flat);
     }
@@ -166,14 +171,14 @@ fn push_one_below_another(out: &mut String, flat: &Flat) {
     out.push_str("</tbody>\n");
 }
 
-fn push_side_by_side(out: &mut String, flat: &Flat) {
+/// Writes a line for each column. The cells have `class`.
+fn push_side_by_side(out: &mut String, flat: &Flat, class: &str) {
     out.push_str("<tbody>\n");
     for (at, column) in flat.columns.iter().enumerate() {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", breakable(column));
-        // Right-aligned, so that a column with texts and numbers is aligned.
         for row in &flat.rows {
             let text = row[at].as_ref().map_or("-".to_owned(), readable);
-            let _ = write!(out, "<td class=\"number\">{}</td>", Escaped(&text));
+            let _ = write!(out, "<td{class}>{}</td>", Escaped(&text));
         }
         out.push_str("</tr>\n");
     }
@@ -188,24 +193,14 @@ fn push_cell(out: &mut String, cell: Option<&Value>) {
 
 /// Returns the class of numbers and missing values, which are right-aligned.
 fn number_class<'v>(mut values: impl Iterator<Item = &'v Value>) -> &'static str {
-    if values.all(|value| value.is_number() || value.is_null()) {
-        " class=\"number\""
-    } else {
-        ""
-    }
+    let are_numbers = values.all(|value| value.is_number() || value.is_null());
+    if are_numbers { NUMBER } else { "" }
 }
 
 fn push_parameters(out: &mut String, parameters: &Value) {
-    out.push_str("<h2>Parameters</h2>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n<tbody>\n");
-    for (name, value) in leaves(parameters) {
-        let _ = writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-            breakable(&name),
-            Escaped(&readable(&value))
-        );
-    }
-    out.push_str("</tbody>\n</table>\n</div>\n");
+    out.push_str("<h2>Parameters</h2>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
+    push_side_by_side(out, &flatten(slice::from_ref(parameters)), "");
+    out.push_str("</table>\n</div>\n");
 }
 
 /// Returns a name with possible breaks between its parts.

@@ -51,8 +51,6 @@ mod html;
 pub mod layout;
 /// The colour of a limit.
 pub mod limit_color;
-/// Tables as Markdown.
-pub mod markdown;
 /// Messages on standard error.
 #[cfg(feature = "cli")]
 pub mod message;

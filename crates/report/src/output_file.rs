@@ -17,8 +17,7 @@ use crate::{file, say};
 pub struct ReportFile {
     /// Write a report to FILE too: one HTML page that works offline
     ///
-    /// FILE.md is a Markdown page with separate charts, FILE.svg only the charts: FILE-1.svg,
-    /// FILE-2.svg.
+    /// FILE.svg writes only the charts: FILE-1.svg, FILE-2.svg.
     #[arg(id = "report", long = "report", value_name = "FILE")]
     pub path: Option<PathBuf>,
 }

@@ -7,7 +7,6 @@ use std::slice;
 
 use crate::file;
 use crate::html::html;
-use crate::markdown::markdown;
 use crate::page::Page;
 use crate::plot::picture;
 
@@ -26,28 +25,13 @@ pub fn save(page: &Page<'_>, path: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::
 /// Returns `page` as files with their contents. The extension of `path` selects the form:
 ///
 /// - `.svg`: each chart, as `report-1.svg`, `report-2.svg` and so on for `report.svg`;
-/// - `.md`: Markdown, with the charts beside it under such names;
 /// - any other: HTML.
 pub fn files(page: &Page<'_>, path: &Path) -> Vec<(PathBuf, String)> {
-    let pictures = (1..).zip(&page.charts);
-    let pictures =
-        pictures.map(|(number, chart)| (numbered(path, number), picture(slice::from_ref(chart))));
-    match path.extension().and_then(OsStr::to_str) {
-        Some("svg") => pictures.collect(),
-        Some("md") => {
-            let (pictures, contents): (Vec<PathBuf>, Vec<String>) = pictures.unzip();
-            let names = pictures
-                .iter()
-                .map(|path| path.file_name().unwrap_or_default());
-            let names: Vec<_> = names.map(OsStr::to_string_lossy).collect();
-            let text = markdown(page, &names);
-            let pictures = pictures.iter().cloned().zip(contents);
-            std::iter::once((path.to_owned(), text))
-                .chain(pictures)
-                .collect()
-        }
-        _ => vec![(path.to_owned(), html(page))],
+    if path.extension() != Some(OsStr::new("svg")) {
+        return vec![(path.to_owned(), html(page))];
     }
+    let picture = |(number, chart)| (numbered(path, number), picture(slice::from_ref(chart)));
+    (1..).zip(&page.charts).map(picture).collect()
 }
 
 /// Inserts `-number` in front of the extension.

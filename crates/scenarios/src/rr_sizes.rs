@@ -165,8 +165,8 @@ impl Scenario for RrSizesSettings {
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.end_ns())?;
         let latency_ns = world.latency_ns();
-        let meter = world.probe(CLIENT);
-        let (in_flight, mean_bytes) = (meter.in_flight_bytes(), meter.in_flight_mean_bytes());
+        let in_flight = world.probe(CLIENT).in_flight_bytes();
+        let (mean_bytes, in_flight) = (in_flight.mean(), in_flight.quantiles());
         let tps = per_second(latency_ns.len(), self.duration.0);
         let row = json!({
             "size_bytes": case.size.0,

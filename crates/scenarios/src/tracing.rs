@@ -68,7 +68,6 @@ pub fn write(
                 scenario: scenario.to_owned(),
                 seed,
                 taut_version: version.to_owned(),
-                sampled_hz: None,
             };
             let mut recorder = Recorder::new(out, &head);
             run_rows(rows, progress, |row| {

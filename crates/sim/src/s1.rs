@@ -57,7 +57,7 @@ pub fn run<L: Limit + Clone>(flows: u32, limit: L) -> Result<S1, TestbedError> {
         transactions: world.latency_ns().len(),
         received_bytes: received_bytes(&world, flows) - before,
         measured_ns: END_NS - RECORD_FROM_NS,
-        in_flight_mean_bytes: world.probe(CLIENT).in_flight_mean_bytes(),
+        in_flight_mean_bytes: world.probe(CLIENT).in_flight_bytes().mean(),
         events: world.events(),
     })
 }

@@ -16,7 +16,6 @@ use crate::forward::options::Forward;
 #[cfg(feature = "lab")]
 use crate::lab::LabScenario;
 use crate::manual::Manual;
-use crate::record::Record;
 #[cfg(feature = "sim")]
 use crate::replay::options::Replay;
 use crate::send::options::Send;
@@ -62,7 +61,6 @@ pub enum Command {
     Where(Where),
     Set(Set),
     Exporter(Exporter),
-    Record(Record),
     #[cfg(feature = "sim")]
     Replay(Replay),
     #[command(hide = true)]

@@ -80,6 +80,9 @@ pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
     }
 }
 
+/// A queue, or a device without a byte limit, and the findings about it.
+type Judged<'a> = (&'a Evidence, Vec<Judgement>);
+
 fn explain(name: &str) -> ExitCode {
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return stdout::print(&output::explain(rule, stdout::columns()));
@@ -89,17 +92,17 @@ fn explain(name: &str) -> ExitCode {
 }
 
 fn show(options: &Doctor, evidence: &[Evidence]) -> Result<ExitCode, ExitCode> {
-    let judgements: Vec<Judgement> = evidence.iter().flat_map(judge).collect();
+    let judged: Vec<Judged> = evidence.iter().map(|it| (it, judge(it))).collect();
     let text = match options.json {
-        true => output::json(&judgements, evidence),
-        false => output::text(&judgements, evidence, options.verbose, stdout::columns()),
+        true => output::json(&judged),
+        false => output::text(&judged, options.verbose, stdout::columns()),
     };
     let threshold = match options.strict {
         true => Verdict::Warn,
         false => Verdict::Bad,
     };
     let is_wrong = |it: &Judgement| it.finding.verdict >= threshold;
-    let code = match judgements.iter().any(is_wrong) {
+    let code = match judged.iter().flat_map(|it| &it.1).any(is_wrong) {
         true => ExitCode::from(exit::DOES_NOT_HOLD),
         false => ExitCode::SUCCESS,
     };

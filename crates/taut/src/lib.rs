@@ -14,7 +14,6 @@ mod lab;
 mod manual;
 mod missing;
 mod parse;
-mod record;
 mod repeat;
 #[cfg(feature = "sim")]
 mod replay;
@@ -68,7 +67,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
         Some(cli::Command::Manual(options)) => Ok(manual::manual(&options, cli::command())),
-        Some(cli::Command::Record(options)) => record::record(&options),
         #[cfg(feature = "sim")]
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),

@@ -54,13 +54,11 @@ fn write_pages(directory: &Path, command: &Command) -> io::Result<usize> {
         .get_display_name()
         .unwrap_or(command.get_name())
         .to_owned();
-    let mut page = Vec::new();
     // The command `help` has no page, so the pages must not refer to one.
     let shown = command.clone().disable_help_subcommand(true);
     Man::new(shown)
         .title(name.to_uppercase())
-        .render(&mut page)?;
-    std::fs::write(directory.join(format!("{name}.1")), page)?;
+        .generate_to(directory)?;
     let mut files = 1;
     let below = command.get_subcommands();
     for it in below.filter(|it| !it.is_hide_set() && it.get_name() != "help") {

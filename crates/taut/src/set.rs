@@ -81,7 +81,7 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
     let (device, place) = (&options.device, options.place.to_arguments());
     let undo: Vec<String> = set::undo(changes)
         .into_iter()
-        .map(|it| format!("taut set {device}{place} -q {} {}", it.queues, it.settings))
+        .map(|it| format!("taut set {device}{place} {it}"))
         .collect();
     if options.json {
         let row = |it: &Change| {

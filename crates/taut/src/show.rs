@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 use taut_linux::observe::NoLimitReason;
+use taut_linux::publish::PublishedQueue;
 use taut_observe::metrics::{self, METRICS, Metric, Unit};
-use taut_observe::{DeviceRow, Inventory, Missing, PathRow, QueueRow, gather};
+use taut_observe::{DeviceRow, Inventory, Missing, QueueRow, gather};
 use taut_path::units::Time;
 use taut_report::document::envelope;
 use taut_report::layout::{SPACES, column, fold, side_by_side};
@@ -128,13 +129,13 @@ fn table(rows: &[&QueueRow], width: Option<usize>) -> String {
     let numbers = rows.iter().map(|row| row.queue.to_string());
     columns.push(column("queue", numbers.collect(), true));
     if rows.iter().any(|row| row.path.is_some()) {
-        let cells = |text: fn(&PathRow) -> String| {
+        let cells = |text: fn(&PublishedQueue) -> String| {
             let paths = rows.iter().map(|row| row.path.as_ref());
             paths.map(|it| it.map_or("-".to_owned(), text)).collect()
         };
         columns.push(column("program", cells(|it| it.program.clone()), false));
         columns.push(column("pid", cells(|it| it.process.to_string()), true));
-        columns.push(column("rule", cells(PathRow::rule_text), false));
+        columns.push(column("rule", cells(rule_text), false));
     }
     for metric in METRICS {
         if let Some(heading) = metric.column {
@@ -143,6 +144,14 @@ fn table(rows: &[&QueueRow], width: Option<usize>) -> String {
         }
     }
     side_by_side(&columns, 2, SPACES, width)
+}
+
+/// Returns the rule, and whether its limit applies.
+fn rule_text(path: &PublishedQueue) -> String {
+    match path.metrics.early_completions {
+        0 => path.limit.clone(),
+        _ => format!("{} (early completions)", path.limit),
+    }
 }
 
 /// Formats a metric for a table.

@@ -44,7 +44,7 @@ pub struct Top {
 }
 
 const AFTER_HELP: &str = "\
-Keys: arrows or j k select, Enter detail, s sort, / filter, p pause, q quit.
+Keys: arrows or j k select, Enter detail, s sort, p pause, q quit.
 In the columns, k is 1000 bytes. NO_COLOR is honoured. Without a UTF-8 locale, the curves are drawn
 in ASCII.
 Exit codes: 0 done, 1 failed, 2 bad usage or no terminal, 77 a privilege is missing,

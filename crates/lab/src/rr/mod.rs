@@ -133,7 +133,6 @@ impl RrUnderLoad {
                 scenario: "lab rr-under-load".to_owned(),
                 seed,
                 taut_version: env!("CARGO_PKG_VERSION").to_owned(),
-                sampled_hz: None,
             };
             self.recordings.write(&head, out)
         })

@@ -59,8 +59,8 @@ impl RouteOutcome {
         let completer = queue.completer_counters();
         let (meter, recording) = queue.probe_mut();
         Self {
-            in_flight_bytes: meter.in_flight_bytes(),
-            backlog_packets: meter.backlog_packets(),
+            in_flight_bytes: meter.in_flight_bytes().quantiles(),
+            backlog_packets: meter.backlog_packets().quantiles(),
             limit_p50: meter.limit_p50(),
             curve: meter.curve(),
             stalls: completer.stalls,

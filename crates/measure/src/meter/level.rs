@@ -82,7 +82,10 @@ pub struct Level {
     /// The current value.
     pub now: u64,
     since_ns: u64,
-    held: Held,
+    /// Duration of each bucket, up to the largest value so far, in ns.
+    held_ns: Vec<u64>,
+    /// Integral of the values.
+    sum: u128,
 }
 
 impl Level {
@@ -91,7 +94,8 @@ impl Level {
         Self {
             now: 0,
             since_ns: now_ns.max(window.begins_ns()),
-            held: Held::default(),
+            held_ns: Vec::new(),
+            sum: 0,
         }
     }
 
@@ -101,15 +105,10 @@ impl Level {
         // Many changes are simultaneous, or before the measurement.
         if now_ns > self.since_ns {
             let held_ns = window.measured_ns(self.since_ns, now_ns);
-            self.held.add(self.now, held_ns);
+            self.add(self.now, held_ns);
             self.since_ns = now_ns;
         }
         self.now = to;
-    }
-
-    /// Returns the smallest value that was not exceeded for `share` (0 to 1) of the measured time.
-    pub fn at_share(&self, share: f64) -> u64 {
-        self.held.at_share(share)
     }
 
     /// Returns the quantiles over the measured time.
@@ -124,25 +123,32 @@ impl Level {
 
     /// Returns the values integrated over the measured time, in ns.
     pub fn sum(&self) -> u128 {
-        self.held.sum
+        self.sum
     }
 
     /// Returns the mean over the measured time, rounded down.
     pub fn mean(&self) -> u64 {
-        (self.held.sum / u128::from(self.held.all_ns().max(1))) as u64
+        (self.sum / u128::from(self.all_ns().max(1))) as u64
     }
-}
 
-/// Durations of the values.
-#[derive(Clone, Default)]
-struct Held {
-    /// Duration of each bucket, up to the largest value so far, in ns.
-    held_ns: Vec<u64>,
-    /// Integral of the values.
-    sum: u128,
-}
+    /// Returns the smallest value that was not exceeded for `share` (0 to 1) of the measured time.
+    pub fn at_share(&self, share: f64) -> u64 {
+        let all_ns = self.all_ns();
+        let wanted_ns = ((share.min(1.0) * all_ns as f64).ceil() as u64).clamp(1, all_ns.max(1));
+        let mut sum_ns = 0;
+        for (bucket, held_ns) in self.held_ns.iter().enumerate() {
+            sum_ns += held_ns;
+            if sum_ns >= wanted_ns {
+                return highest_of(bucket);
+            }
+        }
+        0
+    }
 
-impl Held {
+    fn all_ns(&self) -> u64 {
+        self.held_ns.iter().sum()
+    }
+
     #[inline]
     fn add(&mut self, value: u64, held_ns: u64) {
         self.sum += u128::from(value) * u128::from(held_ns);
@@ -162,24 +168,6 @@ impl Held {
             self.held_ns.resize(buckets, 0);
         }
         self.held_ns[bucket] += held_ns;
-    }
-
-    fn all_ns(&self) -> u64 {
-        self.held_ns.iter().sum()
-    }
-
-    /// See [`Level::at_share`].
-    fn at_share(&self, share: f64) -> u64 {
-        let all_ns = self.all_ns();
-        let wanted_ns = ((share.min(1.0) * all_ns as f64).ceil() as u64).clamp(1, all_ns.max(1));
-        let mut sum_ns = 0;
-        for (bucket, held_ns) in self.held_ns.iter().enumerate() {
-            sum_ns += held_ns;
-            if sum_ns >= wanted_ns {
-                return highest_of(bucket);
-            }
-        }
-        0
     }
 }
 

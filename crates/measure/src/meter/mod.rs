@@ -52,40 +52,14 @@ impl<W: Window> Meter<W> {
         }
     }
 
-    /// Returns the bytes in the ring over the measured time: queued minus reported.
-    pub fn in_flight_bytes(&self) -> Quantiles {
-        self.in_flight_bytes.quantiles()
+    /// Returns the bytes in the ring: queued minus reported.
+    pub fn in_flight_bytes(&self) -> &Level {
+        &self.in_flight_bytes
     }
 
-    /// Returns the packets queued in the discipline over the measured time.
-    pub fn backlog_packets(&self) -> Quantiles {
-        self.backlog_packets.quantiles()
-    }
-
-    /// Returns the current number of packets queued in the discipline.
-    pub fn waiting_now_packets(&self) -> u64 {
-        self.backlog_packets.now
-    }
-
-    /// Returns the number of queued packets, integrated over the measured time, in packets times
-    /// ns.
-    pub fn waiting_packet_ns(&self) -> u128 {
-        self.backlog_packets.sum()
-    }
-
-    /// Returns the current bytes in the ring.
-    pub fn in_flight_now_bytes(&self) -> u64 {
-        self.in_flight_bytes.now
-    }
-
-    /// Returns the number of bytes that was not exceeded for `share` (0 to 1) of the measured time.
-    pub fn in_flight_at_bytes(&self, share: f64) -> u64 {
-        self.in_flight_bytes.at_share(share)
-    }
-
-    /// Returns the mean bytes in the ring.
-    pub fn in_flight_mean_bytes(&self) -> u64 {
-        self.in_flight_bytes.mean()
+    /// Returns the packets queued in the discipline.
+    pub fn backlog_packets(&self) -> &Level {
+        &self.backlog_packets
     }
 
     /// Returns the median of the limit over the measured time.
@@ -211,15 +185,15 @@ mod tests {
         meter.event(1_000, done);
         meter.event(1_000, Event::Sent(&packet));
         meter.event(1_000, Event::Reset);
-        assert_eq!(meter.in_flight_now_bytes(), 0);
+        assert_eq!(meter.in_flight_bytes().now, 0);
         meter.event(2_000, Event::Sent(&packet));
         assert_eq!(
-            meter.in_flight_at_bytes(0.5),
+            meter.in_flight_bytes().at_share(0.5),
             0,
             "empty for half of the time"
         );
-        assert_eq!(meter.in_flight_at_bytes(0.54), 1_000);
-        assert_eq!(meter.in_flight_at_bytes(0.9), 2_000);
+        assert_eq!(meter.in_flight_bytes().at_share(0.54), 1_000);
+        assert_eq!(meter.in_flight_bytes().at_share(0.9), 2_000);
     }
 
     #[test]
@@ -229,10 +203,10 @@ mod tests {
         for at_ns in [40, 150] {
             meter.event(at_ns, Event::Enqueued(&packet));
         }
-        assert_eq!(meter.waiting_now_packets(), 2);
+        assert_eq!(meter.backlog_packets().now, 2);
         meter.event(180, Event::Dequeued(&packet));
         let _ = packet.into_frame();
         // One packet for 50 ns, then two for 30 ns.
-        assert_eq!(meter.waiting_packet_ns(), 110);
+        assert_eq!(meter.backlog_packets().sum(), 110);
     }
 }

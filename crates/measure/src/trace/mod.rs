@@ -2,7 +2,6 @@
 
 mod read;
 mod recording;
-mod recordings;
 mod write;
 
 use std::fmt;
@@ -12,8 +11,7 @@ use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, read};
-pub use recording::Recording;
-pub use recordings::Recordings;
+pub use recording::{Recording, Recordings};
 pub use write::{Recorder, Tracer};
 
 /// Version of the format.
@@ -34,9 +32,6 @@ pub struct Head {
     pub seed: u64,
     /// Version of this crate.
     pub taut_version: String,
-    /// Sampling frequency of a sampled trace, which contains the bytes in flight instead of
-    /// individual packets.
-    pub sampled_hz: Option<u32>,
 }
 
 /// A line after the first.
@@ -136,8 +131,6 @@ pub enum Event {
     },
     /// The queue was reset.
     Reset,
-    /// Bytes in flight. In sampled traces only.
-    InFlight(u32),
 }
 
 impl Event {
@@ -189,11 +182,7 @@ impl fmt::Display for Head {
         write!(
             f,
             "{MAGIC}\t{FORMAT_VERSION}\tscenario={scenario}\tseed={seed}\ttaut={taut}"
-        )?;
-        match self.sampled_hz {
-            None => Ok(()),
-            Some(hz) => write!(f, "\tsampled={hz}"),
-        }
+        )
     }
 }
 
@@ -230,7 +219,6 @@ impl fmt::Display for Event {
             Self::Starved => f.write_str("starved"),
             Self::Stall { age_ns } => write!(f, "stall\t{age_ns}"),
             Self::Reset => f.write_str("reset"),
-            Self::InFlight(bytes) => write!(f, "inflight\t{bytes}"),
         }
     }
 }

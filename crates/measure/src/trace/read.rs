@@ -1,12 +1,12 @@
 //! Reading of traces.
 
-use std::fmt;
 use std::io::{self, BufRead};
-use std::str::FromStr;
+use std::str::{FromStr, Split};
 
 use taut_path::DropReason;
 use taut_path::limit::CompletedCounts;
 use taut_path::queue::StopReason;
+use thiserror::Error;
 
 use super::{
     BatchRecord, Event, FORMAT_VERSION, Head, Line, MAGIC, NOT_RETURNED, PacketRecord, more_name,
@@ -17,11 +17,13 @@ use super::{
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// Error of a trace, which ends it.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ReadError {
     /// The file cannot be read.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// A line cannot be parsed.
+    #[error("line {line} cannot be parsed; allowed: {allowed}")]
     Line {
         /// Its number, from 1.
         line: u64,
@@ -30,24 +32,10 @@ pub enum ReadError {
     },
 }
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Line { line, allowed } => {
-                write!(f, "line {line} cannot be parsed; allowed: {allowed}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-const HEAD: &str = "taut-trace, 3, scenario=NAME, seed=N, taut=VERSION and, if it was sampled, \
-                    sampled=HZ, with a tab between";
+const HEAD: &str = "taut-trace, 3, scenario=NAME, seed=N, taut=VERSION, with a tab between";
 const LINE: &str = "row, NAME, LIMIT, or TIME_NS, KIND and its values, with a tab between";
 const KIND: &str = "enqueue, dequeue, sent, mark, drop, blocked, completed, batch, limit, stopped, \
-                    starved, stall, reset; inflight in a sampled trace";
+                    starved, stall, reset";
 const PACKET: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15)";
 const DROP: &str = "BYTES (at least 1), FLOW, PRIORITY (0 to 15) and the name of a reason";
 const COMPLETED: &str = "BYTES, PACKETS";
@@ -89,9 +77,7 @@ impl<R: BufRead> Lines<R> {
         let mut bytes = Vec::new();
         self.line += 1;
         let mut limited = io::Read::take(&mut self.input, MAX_LINE_BYTES + 1);
-        limited
-            .read_until(b'\n', &mut bytes)
-            .map_err(ReadError::Io)?;
+        limited.read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -133,7 +119,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 fn head(text: &str) -> Option<Head> {
     let fields: Vec<&str> = text.split('\t').collect();
-    let [MAGIC, version, scenario, seed, taut, ref sampled @ ..] = fields[..] else {
+    let [MAGIC, version, scenario, seed, taut] = fields[..] else {
         return None;
     };
     if number(version) != Some(FORMAT_VERSION) {
@@ -143,50 +129,49 @@ fn head(text: &str) -> Option<Head> {
         scenario: scenario.strip_prefix("scenario=")?.to_owned(),
         seed: number(seed.strip_prefix("seed=")?)?,
         taut_version: taut.strip_prefix("taut=")?.to_owned(),
-        sampled_hz: match sampled {
-            [] => None,
-            [hz] => Some(number(hz.strip_prefix("sampled=")?)?),
-            _ => return None,
-        },
     })
 }
 
 fn line(text: &str) -> Result<Line, &'static str> {
-    let fields: Vec<&str> = text.split('\t').collect();
-    match fields[..] {
-        ["row", name, limit] => Ok(Line::Row {
-            name: name.to_owned(),
+    let mut fields = text.split('\t');
+    let (first, second) = fields.next().zip(fields.next()).ok_or(LINE)?;
+    if first == "row" {
+        let (limit, None) = (fields.next().ok_or(LINE)?, fields.next()) else {
+            return Err(LINE);
+        };
+        return Ok(Line::Row {
+            name: second.to_owned(),
             limit: limit.to_owned(),
-        }),
-        [time, kind, ref values @ ..] => Ok(Line::Event {
-            at_ns: number(time).ok_or(LINE)?,
-            event: event(kind, values)?,
-        }),
-        _ => Err(LINE),
+        });
     }
+    Ok(Line::Event {
+        at_ns: number(first).ok_or(LINE)?,
+        event: event(second, &mut fields)?,
+    })
 }
 
-fn event(kind: &str, values: &[&str]) -> Result<Event, &'static str> {
-    Ok(match kind {
-        "enqueue" => Event::Enqueue(packet(values).ok_or(PACKET)?),
-        "dequeue" => Event::Dequeue(packet(values).ok_or(PACKET)?),
-        "sent" => Event::Sent(packet(values).ok_or(PACKET)?),
-        "mark" => Event::Mark(packet(values).ok_or(PACKET)?),
-        "drop" => dropped(values).ok_or(DROP)?,
-        "completed" => Event::Completed(done(values).ok_or(COMPLETED)?),
-        "batch" => Event::Batch(batch(values).ok_or(BATCH)?),
-        "limit" => Event::Limit(only(values).ok_or(LIMIT)?),
-        "inflight" => Event::InFlight(only(values).ok_or(LIMIT)?),
-        "stopped" => Event::Stopped(stopped(values).ok_or(STOPPED)?),
-        "stall" => Event::Stall {
-            age_ns: only(values).ok_or(STALL)?,
-        },
-        "blocked" if values.is_empty() => Event::Blocked,
-        "starved" if values.is_empty() => Event::Starved,
-        "reset" if values.is_empty() => Event::Reset,
-        "blocked" | "starved" | "reset" => return Err(NOTHING),
+/// The fields of a line that are not parsed yet.
+type Values<'t> = Split<'t, char>;
+
+fn event(kind: &str, values: &mut Values<'_>) -> Result<Event, &'static str> {
+    let (event, allowed) = match kind {
+        "enqueue" => (packet(values).map(Event::Enqueue), PACKET),
+        "dequeue" => (packet(values).map(Event::Dequeue), PACKET),
+        "sent" => (packet(values).map(Event::Sent), PACKET),
+        "mark" => (packet(values).map(Event::Mark), PACKET),
+        "drop" => (dropped(values), DROP),
+        "completed" => (completed(values).map(Event::Completed), COMPLETED),
+        "batch" => (batch(values).map(Event::Batch), BATCH),
+        "limit" => (next(values).map(Event::Limit), LIMIT),
+        "stopped" => (stopped(values).map(Event::Stopped), STOPPED),
+        "stall" => (next(values).map(|age_ns| Event::Stall { age_ns }), STALL),
+        "blocked" => (Some(Event::Blocked), NOTHING),
+        "starved" => (Some(Event::Starved), NOTHING),
+        "reset" => (Some(Event::Reset), NOTHING),
         _ => return Err(KIND),
-    })
+    };
+    let is_whole = values.next().is_none();
+    event.filter(|_| is_whole).ok_or(allowed)
 }
 
 /// Parses digits only: the format has no `+1`.
@@ -195,62 +180,47 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-fn only<T: FromStr>(values: &[&str]) -> Option<T> {
-    match *values {
-        [value] => number(value),
-        _ => None,
-    }
+fn next<T: FromStr>(values: &mut Values<'_>) -> Option<T> {
+    number(values.next()?)
 }
 
-fn packet(values: &[&str]) -> Option<PacketRecord> {
-    let [bytes, flow, priority] = *values else {
-        return None;
-    };
+fn packet(values: &mut Values<'_>) -> Option<PacketRecord> {
     Some(PacketRecord {
         // A packet counts for at least 1, so 0 is never written.
-        bytes: number(bytes).filter(|&bytes| bytes > 0)?,
-        flow: number(flow)?,
-        priority: number(priority).filter(|&priority| priority <= 15)?,
+        bytes: next(values).filter(|&bytes| bytes > 0)?,
+        flow: next(values)?,
+        priority: next(values).filter(|&priority| priority <= 15)?,
     })
 }
 
-fn dropped(values: &[&str]) -> Option<Event> {
-    let (name, values) = values.split_last()?;
-    let reason = DropReason::ALL.into_iter().find(|it| it.name() == *name)?;
-    Some(Event::Drop(packet(values)?, reason))
+fn dropped(values: &mut Values<'_>) -> Option<Event> {
+    let (packet, name) = (packet(values)?, values.next()?);
+    let reason = DropReason::ALL.into_iter().find(|it| it.name() == name)?;
+    Some(Event::Drop(packet, reason))
 }
 
-fn done(values: &[&str]) -> Option<CompletedCounts> {
-    let [bytes, packets] = *values else {
-        return None;
-    };
+fn completed(values: &mut Values<'_>) -> Option<CompletedCounts> {
     Some(CompletedCounts {
-        packets: number(packets)?,
-        bytes: number(bytes)?,
+        bytes: next(values)?,
+        packets: next(values)?,
     })
 }
 
-fn batch(values: &[&str]) -> Option<BatchRecord> {
-    let [units, more, times_blocked, returned] = *values else {
-        return None;
-    };
+fn batch(values: &mut Values<'_>) -> Option<BatchRecord> {
+    let more = |name: &str| [true, false].into_iter().find(|&it| more_name(it) == name);
     Some(BatchRecord {
-        units: number(units)?,
-        more: [true, false]
-            .into_iter()
-            .find(|&it| more_name(it) == more)?,
-        times_blocked: number(times_blocked)?,
-        sender_returned_ns: match returned {
+        units: next(values)?,
+        more: more(values.next()?)?,
+        times_blocked: next(values)?,
+        sender_returned_ns: match values.next()? {
             NOT_RETURNED => None,
             at_ns => Some(number(at_ns)?),
         },
     })
 }
 
-fn stopped(values: &[&str]) -> Option<StopReason> {
-    let [name] = *values else {
-        return None;
-    };
+fn stopped(values: &mut Values<'_>) -> Option<StopReason> {
+    let name = values.next()?;
     let all = [StopReason::Limit, StopReason::RingFull];
     all.into_iter().find(|&reason| stop_name(reason) == name)
 }

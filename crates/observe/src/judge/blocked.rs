@@ -3,10 +3,9 @@
 use taut_report::number::short_time;
 
 use super::evidence::{Evidence, QueueEvidence};
-use super::finding::Finding;
-use super::text::{bad, bytes, not_judged, number, ok, warn};
+use super::finding::{Judged, bad, bytes, not_judged, number, ok, warn};
 
-pub fn completions_lost(it: &Evidence) -> Option<Finding> {
+pub fn completions_lost(it: &Evidence) -> Judged {
     let queue = it.queue.as_ref()?;
     let (row, trend) = (&queue.row, &queue.trend);
     let last = trend.last;
@@ -68,7 +67,7 @@ fn cause(it: &Evidence, queue: &QueueEvidence) -> &'static str {
     }
 }
 
-pub fn excess_completions(it: &Evidence) -> Option<Finding> {
+pub fn excess_completions(it: &Evidence) -> Judged {
     let QueueEvidence { row, trend, .. } = it.queue.as_ref()?;
     match trend.excess {
         0 => ok("no more was completed than queued".to_owned()),

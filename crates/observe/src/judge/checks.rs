@@ -3,7 +3,7 @@
 use taut_linux::observe::{LIMIT_MAX_UNSET, NoLimitReason, Qdisc};
 
 use super::evidence::{Evidence, QueueEvidence};
-use super::text::{Judged, bad, bytes, not_judged, number, ok, warn, warn_if};
+use super::finding::{Judged, bad, bytes, not_judged, number, ok, warn, warn_if};
 
 /// A queue is idle if fewer samples than this percentage are busy.
 const IDLE_PERCENT: u64 = 2;

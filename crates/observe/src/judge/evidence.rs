@@ -6,7 +6,7 @@ use taut_linux::NetNs;
 use taut_linux::observe::{NoLimitReason, Offload, Qdisc, Sample, offload, qdiscs};
 
 use super::trend::Trend;
-use super::watch::{Length, Samples};
+use super::watch::Samples;
 use crate::gather::{DeviceRow, Inventory};
 use crate::row::QueueRow;
 
@@ -142,7 +142,7 @@ pub fn collect(
     before: Inventory,
     after: &Inventory,
     mut samples: Samples,
-    length: &Length,
+    watched_ns: u64,
     namespace: Option<&NetNs>,
     earlier: &Disciplines,
 ) -> Vec<Evidence> {
@@ -155,7 +155,7 @@ pub fn collect(
         }
         let rows = std::mem::take(&mut row.rows);
         let mut device = DeviceEvidence {
-            watched_ns: length.length_ns,
+            watched_ns,
             new_sent_packets: after.and_then(|it| it.tx_packets?.checked_sub(row.tx_packets?)),
             offload: namespace.and_then(|it| offload(it, &row.name).ok()),
             first_queue: rows.first().map_or(0, |row| row.queue),
@@ -174,7 +174,7 @@ pub fn collect(
             QueueEvidence::new(row, after, &samples, disciplines)
         };
         let queues: Vec<QueueEvidence> = rows.into_iter().map(queue).collect();
-        let is_stuck = |it: &QueueEvidence| it.is_stuck(length.length_ns);
+        let is_stuck = |it: &QueueEvidence| it.is_stuck(watched_ns);
         device.all_stuck = queues.iter().all(is_stuck);
         device.first_queue_moves = queues.first().is_some_and(|it| !is_stuck(it));
         all.extend(queues.into_iter().map(|queue| Evidence {

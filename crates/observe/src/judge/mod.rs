@@ -8,7 +8,6 @@ mod checks;
 mod evidence;
 mod finding;
 mod rules;
-mod text;
 mod trend;
 mod watch;
 
@@ -26,13 +25,9 @@ pub use finding::{Finding, Verdict};
 pub use rules::{RULES, Rule};
 pub use trend::Trend;
 
-/// The finding of one rule about one queue, or about a device without a byte limit.
+/// The finding of one rule.
 #[derive(Debug)]
 pub struct Judgement {
-    /// Name of the device.
-    pub device: String,
-    /// Number of the queue.
-    pub queue: Option<u32>,
     /// The rule.
     pub rule: &'static Rule,
     /// What it found.
@@ -50,16 +45,15 @@ pub fn examine(
     length_ns: u64,
 ) -> Result<Vec<Evidence>, String> {
     let before = gather(host, selection, Missing::Error)?;
-    let length = watch::Length::new(length_ns, before.rows().count());
     let disciplines = evidence::disciplines(&before, namespace);
-    let samples = watch::watch(&host.sysfs, &before, &length);
+    let samples = watch::watch(&host.sysfs, &before, length_ns);
     // A queue that was removed is judged by its samples up to then.
     let after = gather(host, selection, Missing::Skip)?;
     Ok(evidence::collect(
         before,
         &after,
         samples,
-        &length,
+        length_ns,
         namespace,
         &disciplines,
     ))
@@ -68,12 +62,8 @@ pub fn examine(
 /// Applies every rule.
 pub fn judge(evidence: &Evidence) -> Vec<Judgement> {
     let judgement = |rule: &'static Rule| {
-        Some(Judgement {
-            device: evidence.device.row.name.clone(),
-            queue: evidence.queue_number(),
-            rule,
-            finding: (rule.judge)(evidence)?,
-        })
+        let finding = (rule.judge)(evidence)?;
+        Some(Judgement { rule, finding })
     };
     RULES.iter().filter_map(judgement).collect()
 }

@@ -3,7 +3,7 @@
 use super::blocked;
 use super::checks;
 use super::evidence::Evidence;
-use super::finding::Finding;
+use super::finding::Judged;
 
 /// One thing that can be wrong.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Rule {
     /// What to do; `DEV` stands for the device.
     pub advice: &'static str,
     /// Returns the finding; `None` if the rule does not apply to the queue or device.
-    pub judge: fn(&Evidence) -> Option<Finding>,
+    pub judge: fn(&Evidence) -> Judged,
 }
 
 /// Every rule, one row each: verdicts, `--rules` and `--explain` use this table.

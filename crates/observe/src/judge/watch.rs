@@ -17,34 +17,19 @@ const MAX_SAMPLES: u64 = 4_000;
 /// core.
 const INTERVAL_PER_QUEUE_NS: u64 = 20_000;
 
-/// How long and how often queues are sampled.
-#[derive(Debug, Clone, Copy)]
-pub struct Length {
-    pub length_ns: u64,
-    pub interval_ns: u64,
-}
-
-impl Length {
-    pub fn new(length_ns: u64, queues: usize) -> Self {
-        let interval_ns = MIN_INTERVAL_NS
-            .max(length_ns / MAX_SAMPLES)
-            .max(queues as u64 * INTERVAL_PER_QUEUE_NS);
-        Self {
-            length_ns,
-            interval_ns,
-        }
-    }
-}
-
 /// The samples of each queue: none if it could not be opened, fewer if it was removed.
 pub type Samples = HashMap<QueueKey, Vec<Sample>>;
 
-/// Samples the kernel's queues of `inventory`.
-pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length: &Length) -> Samples {
-    let mut sampler = Sampler::new(length.interval_ns);
+/// Samples the kernel's queues of `inventory` for `length_ns`.
+pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length_ns: u64) -> Samples {
+    let queues = inventory.rows().count();
+    let interval_ns = MIN_INTERVAL_NS
+        .max(length_ns / MAX_SAMPLES)
+        .max(queues as u64 * INTERVAL_PER_QUEUE_NS);
+    let mut sampler = Sampler::new(interval_ns);
     sampler.set_queues(sysfs, inventory.rows());
-    let end_ns = monotonic_ns() + length.length_ns;
-    let mut samples = vec![Vec::new(); inventory.rows().count()];
+    let end_ns = monotonic_ns() + length_ns;
+    let mut samples = vec![Vec::new(); queues];
     loop {
         sampler.round(|index, _, sample| samples[index].push(sample));
         if !sampler.wait_until(end_ns) {

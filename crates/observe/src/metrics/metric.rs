@@ -1,7 +1,6 @@
 //! A row of the table of metrics.
 
 use taut_linux::observe::{LIMIT_MAX_UNSET, excess_bytes};
-use taut_linux::publish::QueueMetrics;
 
 use crate::row::QueueRow;
 
@@ -49,15 +48,8 @@ pub struct Metric {
     pub help: &'static str,
     /// Where the value is read.
     pub source: &'static str,
-    pub(super) get: Get,
-}
-
-/// Reads the value of a row; `None` if it is not known.
-#[derive(Debug)]
-pub(super) enum Get {
-    Row(fn(&QueueRow) -> Option<u64>),
-    /// Only a taut path has the metric.
-    Published(fn(&QueueMetrics) -> u64),
+    /// Reads the value of a row; `None` if it is not known.
+    pub(super) get: fn(&QueueRow) -> Option<u64>,
 }
 
 /// Source of the metrics that only a taut path has.
@@ -66,10 +58,7 @@ pub(super) const PATH: &str = "a running taut path, which publishes it";
 impl Metric {
     /// Returns the value; `None` if it is not known. Only bytes in flight can be negative.
     pub fn value(&self, row: &QueueRow) -> Option<i64> {
-        let value = match self.get {
-            Get::Row(get) => get(row)?,
-            Get::Published(get) => row.published(get)?,
-        };
+        let value = (self.get)(row)?;
         // No counter reaches 2^63.
         let signed = |value| i64::try_from(value).unwrap_or(i64::MAX);
         match excess_bytes(value).filter(|_| self.name == "inflight") {
@@ -95,7 +84,7 @@ impl Metric {
 
     /// Returns `true` if only published queues have the metric.
     pub fn is_published_only(&self) -> bool {
-        matches!(self.get, Get::Published(_))
+        self.source == PATH
     }
 }
 

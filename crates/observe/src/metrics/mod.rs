@@ -26,7 +26,7 @@ pub fn to_json(row: &QueueRow) -> Value {
         let unit = if path.in_packets { "packets" } else { "bytes" };
         add("program", json!(path.program));
         add("pid", json!(path.process));
-        add("rule", json!(path.rule));
+        add("rule", json!(path.limit));
         add("unit", json!(unit));
         add("age_ns", json!(path.age_ns));
     }

@@ -2,7 +2,7 @@
 
 use super::metric::Kind::{Counter, Gauge};
 use super::metric::Unit::{BitsPerSecond, Bytes, Count, Flag, Milliseconds, Nanoseconds};
-use super::metric::{Get, Metric, PATH};
+use super::metric::{Metric, PATH};
 
 /// A metric of every queue: its name, unit, kind and column; its name in Prometheus; its
 /// description; its source and its value.
@@ -17,7 +17,7 @@ macro_rules! metric {
             prometheus: concat!("taut_queue_", $prometheus),
             help: $help,
             source: $source,
-            get: Get::Row($get),
+            get: $get,
         }
     };
 }
@@ -34,7 +34,7 @@ macro_rules! published {
             prometheus: concat!("taut_queue_", stringify!($name), $suffix),
             help: $help,
             source: PATH,
-            get: Get::Published(|metrics| metrics.$name),
+            get: |row| row.published(|metrics| metrics.$name),
         }
     };
     ($name:ident $unit:ident; $help:literal) => {

@@ -4,21 +4,18 @@ use taut_linux::observe::{Sample, excess_bytes};
 
 use super::live::Collector;
 
-/// Upper ends of the buckets, in bytes: 0, then powers of two up to 16 MiB.
-const BUCKETS: [u64; 16] = {
-    let mut ends = [0; 16];
-    let mut at = 1;
-    while at < ends.len() {
-        ends[at] = 1 << (9 + at);
-        at += 1;
-    }
-    ends
-};
+/// Number of buckets.
+const BUCKETS: usize = 16;
+
+/// Returns the upper end of a bucket, in bytes: 0, then powers of two up to 16 MiB.
+const fn end_of(bucket: usize) -> u64 {
+    if bucket == 0 { 0 } else { 1 << (9 + bucket) }
+}
 
 /// A histogram of the bytes in flight of one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Histogram {
-    counts: [u64; BUCKETS.len()],
+    counts: [u64; BUCKETS],
     /// All samples, including those above the last bucket.
     pub samples: u64,
     /// Their sum.
@@ -28,7 +25,7 @@ pub struct Histogram {
 impl Histogram {
     /// Counts one sample.
     pub fn count(&mut self, bytes: u64) {
-        if let Some(bucket) = BUCKETS.iter().position(|&end| bytes <= end) {
+        if let Some(bucket) = (0..BUCKETS).find(|&bucket| bytes <= end_of(bucket)) {
             self.counts[bucket] += 1;
         }
         self.samples += 1;
@@ -38,13 +35,10 @@ impl Histogram {
     /// Returns each bucket's upper end, and the number of samples up to there.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut so_far = 0;
-        BUCKETS
-            .into_iter()
-            .zip(self.counts)
-            .map(move |(end, count)| {
-                so_far += count;
-                (end, so_far)
-            })
+        self.counts.iter().enumerate().map(move |(bucket, count)| {
+            so_far += count;
+            (end_of(bucket), so_far)
+        })
     }
 }
 

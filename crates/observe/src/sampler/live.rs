@@ -54,6 +54,9 @@ pub struct LiveSampler<C> {
 
 #[derive(Debug)]
 struct SharedSamples<C> {
+    host: Host,
+    selection: Selection,
+    settings: LiveSettings<C>,
     queues: Mutex<Vec<SampledQueue<C>>>,
     stop: AtomicBool,
     rounds: AtomicU64,
@@ -71,18 +74,16 @@ impl<C: Collector> LiveSampler<C> {
         inventory: &Inventory,
     ) -> io::Result<Self> {
         let shared = Arc::new(SharedSamples {
+            host,
+            selection,
+            settings,
             queues: Mutex::default(),
             stop: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
         });
-        shared.update((settings.rows)(inventory), settings.collector);
-        let work = Work {
-            shared: Arc::clone(&shared),
-            host,
-            selection,
-            settings,
-        };
+        shared.update(inventory);
         let builder = thread::Builder::new().name("sampler".to_owned());
+        let work = Arc::clone(&shared);
         let thread = builder.spawn(move || work.run())?;
         Ok(Self {
             shared,
@@ -123,14 +124,15 @@ impl<C: Collector> SharedSamples<C> {
     }
 
     /// Replaces the rows, and keeps the samples of those that remain.
-    fn update(&self, rows: Vec<QueueRow>, collector: fn() -> C) {
+    fn update(&self, inventory: &Inventory) {
+        let rows = (self.settings.rows)(inventory);
         let mut queues = self.lock();
         let mut before: HashMap<QueueKey, C> = queues
             .drain(..)
             .map(|it| (it.row.key(), it.samples))
             .collect();
         queues.extend(rows.into_iter().map(|row| SampledQueue {
-            samples: before.remove(&row.key()).unwrap_or_else(collector),
+            samples: (before.remove(&row.key())).unwrap_or_else(self.settings.collector),
             row,
         }));
     }
@@ -149,24 +151,15 @@ impl<C: Collector> SharedSamples<C> {
     fn has_paths(&self) -> bool {
         self.lock().iter().any(|it| it.row.path.is_some())
     }
-}
 
-/// What the thread owns.
-struct Work<C> {
-    shared: Arc<SharedSamples<C>>,
-    host: Host,
-    selection: Selection,
-    settings: LiveSettings<C>,
-}
-
-impl<C: Collector> Work<C> {
-    fn run(self) {
+    /// Samples until `stop` is set: the work of the thread.
+    fn run(&self) {
         let mut sampler = Sampler::new(self.settings.interval_ns);
         self.open(&mut sampler);
         let start_ns = monotonic_ns();
         let (mut rescan_ns, mut paths_ns) = (start_ns + self.settings.rescan_ns, start_ns);
         let mut samples = Vec::new();
-        while !self.shared.stop.load(Ordering::Relaxed) {
+        while !self.stop.load(Ordering::Relaxed) {
             let now_ns = monotonic_ns();
             if now_ns >= rescan_ns {
                 rescan_ns = now_ns + self.settings.rescan_ns;
@@ -174,10 +167,8 @@ impl<C: Collector> Work<C> {
             }
             samples.clear();
             sampler.round(|index, at_ns, sample| samples.push((index, at_ns, sample)));
-            self.shared.add(&samples);
-            self.shared
-                .rounds
-                .store(sampler.rounds(), Ordering::Relaxed);
+            self.add(&samples);
+            self.rounds.store(sampler.rounds(), Ordering::Relaxed);
             if now_ns >= paths_ns {
                 paths_ns = now_ns + PATHS_INTERVAL_NS;
                 self.read_paths(now_ns);
@@ -189,24 +180,23 @@ impl<C: Collector> Work<C> {
     fn rescan(&self, sampler: &mut Sampler) {
         // If nothing can be read now, the next scan tries again.
         if let Ok(inventory) = gather(&self.host, &self.selection, Missing::Skip) {
-            let rows = (self.settings.rows)(&inventory);
-            self.shared.update(rows, self.settings.collector);
+            self.update(&inventory);
             self.open(sampler);
         }
     }
 
     /// Gives the sampler the same list, so that its indices are those of the shared queues.
     fn open(&self, sampler: &mut Sampler) {
-        let rows: Vec<QueueRow> = self.shared.lock().iter().map(|it| it.row.clone()).collect();
+        let rows: Vec<QueueRow> = self.lock().iter().map(|it| it.row.clone()).collect();
         sampler.set_queues(&self.host.sysfs, &rows);
     }
 
     fn read_paths(&self, now_ns: u64) {
-        if !self.host.paths || !self.shared.has_paths() {
+        if !self.host.paths || !self.has_paths() {
             return;
         }
         let published = publish::read(&publish::directories()).queues;
-        let mut queues = self.shared.lock();
+        let mut queues = self.lock();
         for queue in published {
             let row = QueueRow::from_published(queue, self.selection.rate_bits_per_s);
             let key = row.key();

@@ -26,7 +26,6 @@ struct OpenQueue {
     key: QueueKey,
     /// `None` for the queue of a path, which has no files, and after an error.
     files: Option<QueueSampler>,
-    error: Option<io::Error>,
 }
 
 impl Sampler {
@@ -87,29 +86,15 @@ impl Sampler {
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
-
-    /// Returns `true` if any queue can still be read.
-    pub fn has_open_queues(&self) -> bool {
-        self.queues.iter().any(|it| it.files.is_some())
-    }
-
-    /// Returns why a queue could not be opened or read to the end, once.
-    pub fn take_error(&mut self, index: usize) -> Option<io::Error> {
-        self.queues.get_mut(index)?.error.take()
-    }
 }
 
 impl OpenQueue {
     fn new(sysfs: &Sysfs, key: QueueKey) -> Self {
-        let opened = match key.process {
-            None => QueueSampler::open(sysfs, &key.device, key.queue).map(Some),
-            Some(_) => Ok(None),
+        let files = match key.process {
+            None => QueueSampler::open(sysfs, &key.device, key.queue).ok(),
+            Some(_) => None,
         };
-        let (files, error) = match opened {
-            Ok(files) => (files, None),
-            Err(error) => (None, Some(error)),
-        };
-        Self { key, files, error }
+        Self { key, files }
     }
 
     fn read(&mut self) -> Option<Sample> {
@@ -117,8 +102,8 @@ impl OpenQueue {
             Ok(sample) => Some(sample),
             // Part of a number, where the file is being written: the next round reads it all.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
-            Err(error) => {
-                (self.files, self.error) = (None, Some(error));
+            Err(_) => {
+                self.files = None;
                 None
             }
         }

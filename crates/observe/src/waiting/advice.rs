@@ -1,6 +1,6 @@
 //! What to do about the bytes that nothing can overtake.
 
-use super::stage::{OvertakenBy, Stage};
+use super::stages::{OvertakenBy, Stage};
 use crate::row::link_time_ns;
 
 /// Minimum time that a stage delays packets, at the current rate, to be worth a remedy.

@@ -1,8 +1,6 @@
 //! Where bytes wait on their way out of this host: socket, discipline, limit, ring.
 
 mod advice;
-mod disciplines;
-mod stage;
 mod stages;
 mod target;
 
@@ -12,7 +10,7 @@ use std::time::Duration;
 use taut_linux::NetNs;
 use taut_linux::observe::{Socket, Sysfs, offload, qdiscs};
 
-pub use stage::{OvertakenBy, Stage};
+pub use stages::{OvertakenBy, Stage};
 use target::Target;
 
 use crate::row::link_time_ns;
@@ -51,49 +49,39 @@ pub fn locate(
     let sent_bytes = target.sent_bytes(sysfs)?.saturating_sub(before);
     let bits = u128::from(sent_bytes) * 8 * 1_000_000_000 / u128::from(time_ns.max(1));
     let rate_bits_per_s = u64::try_from(bits).unwrap_or(u64::MAX);
-    WaitingBytes::read(&target, rate_bits_per_s, sysfs, namespace)
+    let text = |error: std::io::Error| error.to_string();
+    let device = sysfs.device(&target.device).map_err(text)?;
+    let mut unseen = target.unseen.clone();
+    unseen.extend(device.problems.iter().cloned());
+    let (mut sockets, mut stages, mut slots) = (Vec::new(), Vec::new(), None);
+    if let Some(namespace) = namespace {
+        sockets = target.sockets(namespace)?;
+        stages = stages::sockets(&sockets);
+        let disciplines = qdiscs(namespace, &target.device).map_err(text)?;
+        stages.extend(stages::disciplines(&disciplines));
+        let offload = offload(namespace, &target.device).ok();
+        slots = offload.and_then(|it| it.tx_ring_slots);
+    } else {
+        unseen.push("sockets and disciplines, which /sys does not have".to_owned());
+    }
+    stages.extend(stages::queues(&device, slots, &mut unseen));
+    unseen.push(
+        "packets that the kernel forwards or sends without a socket, but for the discipline and \
+         the ring"
+            .to_owned(),
+    );
+    unseen.extend(beyond(&sockets));
+    Ok(WaitingBytes {
+        advice: advice::advice(&stages, &target.device, rate_bits_per_s),
+        title: target.title,
+        device: target.device,
+        rate_bits_per_s,
+        stages,
+        unseen,
+    })
 }
 
 impl WaitingBytes {
-    fn read(
-        target: &Target,
-        rate_bits_per_s: u64,
-        sysfs: &Sysfs,
-        namespace: Option<&NetNs>,
-    ) -> Result<Self, String> {
-        let text = |error: std::io::Error| error.to_string();
-        let device = sysfs.device(&target.device).map_err(text)?;
-        let mut unseen = target.unseen.clone();
-        unseen.extend(device.problems.iter().cloned());
-        let (mut sockets, mut stages, mut slots) = (Vec::new(), Vec::new(), None);
-        if let Some(namespace) = namespace {
-            sockets = target.sockets(namespace)?;
-            stages = stages::sockets(&sockets);
-            let disciplines = qdiscs(namespace, &target.device).map_err(text)?;
-            stages.extend(disciplines::stages(&disciplines));
-            slots = offload(namespace, &target.device)
-                .ok()
-                .and_then(|it| it.tx_ring_slots);
-        } else {
-            unseen.push("sockets and disciplines, which /sys does not have".to_owned());
-        }
-        stages.extend(stages::queues(&device, slots, &mut unseen));
-        unseen.push(
-            "packets that the kernel forwards or sends without a socket, but for the discipline \
-             and the ring"
-                .to_owned(),
-        );
-        unseen.extend(beyond(&sockets));
-        Ok(Self {
-            title: target.title.clone(),
-            device: target.device.clone(),
-            rate_bits_per_s,
-            advice: advice::advice(&stages, &target.device, rate_bits_per_s),
-            stages,
-            unseen,
-        })
-    }
-
     /// Returns how long the device needs for `bytes` at its current rate; `None` if it is idle.
     pub fn time_ns(&self, bytes: u64) -> Option<u64> {
         link_time_ns(bytes, self.rate_bits_per_s)

@@ -152,10 +152,10 @@ impl ReplayRun<'_> {
     fn outcome(self, bed: &Testbed<WireStats>, length_ns: u64) -> Replayed {
         let (meter, nic) = (self.queue.probe(), bed.nic.borrow());
         Replayed {
-            in_flight_bytes: meter.in_flight_bytes(),
-            in_flight_mean_bytes: meter.in_flight_mean_bytes(),
+            in_flight_bytes: meter.in_flight_bytes().quantiles(),
+            in_flight_mean_bytes: meter.in_flight_bytes().mean(),
             limit_p50: meter.limit_p50(),
-            backlog_packets: meter.backlog_packets(),
+            backlog_packets: meter.backlog_packets().quantiles(),
             dry_ns: nic.watch.dry_ns(),
             starved: self.queue.completer_counters().starved,
             end_ns: self.now_ns,

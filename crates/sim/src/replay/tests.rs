@@ -14,7 +14,6 @@ fn head() -> Head {
         scenario: "test".to_owned(),
         seed: 1,
         taut_version: "0".to_owned(),
-        sampled_hz: None,
     }
 }
 
@@ -152,18 +151,6 @@ fn all_sent_packets_are_replayed() {
         let replayed = replay(&traffic, &rule, RATE, 64).unwrap();
         assert_eq!(replayed.sent_bytes, bytes, "{rule}");
     }
-}
-
-#[test]
-fn sampled_trace_is_rejected() {
-    let mut bytes = Vec::new();
-    let sampled = Head {
-        sampled_hz: Some(1000),
-        ..head()
-    };
-    let recorder = Recorder::new(&mut bytes, &sampled);
-    recorder.finish().unwrap();
-    assert!(matches!(read(&bytes[..]), Err(TrafficError::Sampled)));
 }
 
 /// An event that a replay reads from a trace.

@@ -74,12 +74,6 @@ pub enum TrafficError {
     /// The trace cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The trace was sampled and contains no individual packets.
-    #[error(
-        "a sampled trace has the bytes in flight, but no packets that were queued or completed: \
-         it cannot be replayed"
-    )]
-    Sampled,
     /// An event precedes the first queue.
     #[error("events before the first row: incomplete trace")]
     NoRow,
@@ -90,10 +84,7 @@ pub enum TrafficError {
 /// # Errors
 /// If the trace cannot be read, or lacks information that a replay needs.
 pub fn read(input: impl BufRead) -> Result<Vec<Traffic>, TrafficError> {
-    let (head, lines) = trace::read(input)?;
-    if head.sampled_hz.is_some() {
-        return Err(TrafficError::Sampled);
-    }
+    let (_, lines) = trace::read(input)?;
     let mut all: Vec<Queue> = Vec::new();
     for line in lines {
         match line? {

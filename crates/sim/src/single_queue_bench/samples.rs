@@ -60,9 +60,9 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         let rate_bits_per_s = nic.rate_bits_per_s() as f64;
         let watch = &queue.probe().1;
         Observed {
-            in_flight_bytes: watch.meter.in_flight_bytes(),
-            in_flight_p99_bytes: watch.meter.in_flight_at_bytes(0.99),
-            in_flight_mean_bytes: watch.meter.in_flight_mean_bytes(),
+            in_flight_bytes: watch.meter.in_flight_bytes().quantiles(),
+            in_flight_p99_bytes: watch.meter.in_flight_bytes().at_share(0.99),
+            in_flight_mean_bytes: watch.meter.in_flight_bytes().mean(),
             limit_bytes: queue.snapshot().limit,
             series: watch.series.series().clone(),
             wire,

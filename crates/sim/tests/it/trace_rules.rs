@@ -51,7 +51,6 @@ fn head() -> Head {
         scenario: "test".to_owned(),
         seed: 1,
         taut_version: "0".to_owned(),
-        sampled_hz: None,
     }
 }
 

@@ -16,7 +16,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Run",
-        "delay dry_run duration force hz jobs no_real_time only repeat resume \
+        "delay dry_run duration force jobs no_real_time only repeat resume \
          stall_threshold strict sweep time warm_up watch yes",
     ),
     (

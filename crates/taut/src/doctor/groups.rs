@@ -8,6 +8,8 @@ use taut_observe::QueueSet;
 use taut_observe::judge::{Evidence, Judgement, Trend, Verdict};
 use taut_report::number::{readable, short_time};
 
+use super::Judged;
+
 /// Queues with equal verdicts, or a device without a byte limit.
 pub struct Group<'a> {
     /// The queues, by number; at least one.
@@ -19,17 +21,11 @@ pub struct Group<'a> {
 }
 
 /// Returns every queue once: the devices in order, in each the worst queues first.
-pub fn groups<'a>(judgements: &'a [Judgement], evidence: &'a [Evidence]) -> Vec<Group<'a>> {
-    let mut rest = judgements;
+pub fn groups<'a>(judged: &'a [Judged<'a>]) -> Vec<Group<'a>> {
     let mut all: Vec<Group> = Vec::new();
-    for device in evidence.chunk_by(|a, b| a.device.row.name == b.device.row.name) {
+    for device in judged.chunk_by(|(a, _), (b, _)| a.device.row.name == b.device.row.name) {
         let mut groups: Vec<Group> = Vec::new();
-        for member in device {
-            let number = rest.iter().take_while(|it| {
-                (it.device.as_str(), it.queue) == (&member.device.row.name, member.queue_number())
-            });
-            let (about, after) = rest.split_at(number.count());
-            rest = after;
+        for (member, about) in device {
             match groups.iter_mut().find(|group| group.includes(about)) {
                 Some(group) => group.add(member, about),
                 None => groups.push(Group::new(member, about)),
@@ -176,8 +172,8 @@ mod tests {
                 evidence(at / 10, at as u32, limit, in_flight)
             };
             let all: Vec<Evidence> = values.iter().enumerate().map(row).collect();
-            let judgements: Vec<Judgement> = all.iter().flat_map(judge).collect();
-            let groups = groups(&judgements, &all);
+            let judged: Vec<Judged> = all.iter().map(|it| (it, judge(it))).collect();
+            let groups = groups(&judged);
             let members = groups.iter().flat_map(|it| &it.members);
             let mut shown: Vec<_> = members.map(|it| it.queue_number()).collect();
             shown.sort_unstable();

@@ -7,38 +7,37 @@ use taut_observe::judge::{Evidence, Judgement, RULES, Rule, Verdict};
 use taut_report::document::envelope;
 use taut_report::layout::fold;
 
-use super::groups::groups;
+use super::Judged;
+use super::groups::{Group, groups};
 
 /// Returns the JSON document.
-pub fn json(judgements: &[Judgement], evidence: &[Evidence]) -> String {
-    let row = |it: &Judgement| {
+pub fn json(judged: &[Judged<'_>]) -> String {
+    let row = |about: &Evidence, it: &Judgement| {
         let wrong = it.finding.verdict >= Verdict::Warn;
         json!({
-            "device": it.device,
-            "queue": it.queue,
+            "device": about.device.row.name,
+            "queue": about.queue_number(),
             "rule": it.rule.name,
             "verdict": it.finding.verdict.name(),
             "evidence": it.finding.evidence,
-            "advice": wrong.then(|| advice(it)),
+            "advice": wrong.then(|| advice(about, it)),
         })
     };
-    let rows: Vec<Value> = judgements.iter().map(row).collect();
+    let rows = judged
+        .iter()
+        .flat_map(|(about, all)| all.iter().map(|it| row(about, it)));
+    let rows: Vec<Value> = rows.collect();
     let document = envelope(json!({
-        "watched_ns": evidence.first().map(|it| it.device.watched_ns),
+        "watched_ns": judged.first().map(|(it, _)| it.device.watched_ns),
         "rows": rows,
     }));
     format!("{document:#}\n")
 }
 
 /// Returns a paragraph for each queue: findings first, then the other rules on one line each.
-pub fn text(
-    judgements: &[Judgement],
-    evidence: &[Evidence],
-    verbose: bool,
-    width: Option<usize>,
-) -> String {
+pub fn text(judged: &[Judged<'_>], verbose: bool, width: Option<usize>) -> String {
     let mut out = String::new();
-    for group in groups(judgements, evidence) {
+    for group in groups(judged) {
         if !out.is_empty() {
             out.push('\n');
         }
@@ -46,11 +45,7 @@ pub fn text(
         let (about, has_queue) = (&group.judgements, group.members[0].queue.is_some());
         for judgement in about {
             if verbose || judgement.finding.verdict >= Verdict::Warn || !has_queue {
-                out += &lines(
-                    judgement,
-                    group.varied.contains(&judgement.rule.name),
-                    width,
-                );
+                out += &lines(&group, judgement, width);
             }
         }
         if !verbose && has_queue {
@@ -61,7 +56,7 @@ pub fn text(
     if out.is_empty() {
         out += "no device\n";
     }
-    out += &closing(judgements);
+    out += &closing(judged);
     out
 }
 
@@ -70,14 +65,15 @@ const VERDICT: usize = 10;
 const NAME: usize = 21;
 
 /// Returns the advice, with the name of the device.
-fn advice(it: &Judgement) -> String {
-    it.rule.advice.replace("DEV", &it.device)
+fn advice(about: &Evidence, it: &Judgement) -> String {
+    it.rule.advice.replace("DEV", &about.device.row.name)
 }
 
-fn lines(it: &Judgement, is_varied: bool, width: Option<usize>) -> String {
+fn lines(group: &Group<'_>, it: &Judgement, width: Option<usize>) -> String {
     let (verdict, name) = (it.finding.verdict.name().replace('_', " "), it.rule.name);
-    let of = match it.queue {
-        Some(queue) if is_varied => format!("queue {queue}: "),
+    let first = group.members[0];
+    let of = match first.queue_number() {
+        Some(queue) if group.varied.contains(&name) => format!("queue {queue}: "),
         _ => String::new(),
     };
     let line = format!(
@@ -87,7 +83,7 @@ fn lines(it: &Judgement, is_varied: bool, width: Option<usize>) -> String {
     let indent = 2 + VERDICT + 2 + NAME + 2;
     let mut out = fold_after(&line, indent, width);
     if it.finding.verdict >= Verdict::Warn {
-        let line = format!("{:1$}do: {2}", "", indent, advice(it));
+        let line = format!("{:1$}do: {2}", "", indent, advice(first, it));
         out += &fold_after(&line, indent + 4, width);
     }
     out
@@ -122,12 +118,10 @@ fn short_line(title: &str, verdict: Verdict, about: &[&Judgement], width: Option
     fold_after(&line, 2 + VERDICT + 2, width)
 }
 
-fn closing(judgements: &[Judgement]) -> String {
+fn closing(judged: &[Judged<'_>]) -> String {
     let count = |verdict| {
-        judgements
-            .iter()
-            .filter(|it| it.finding.verdict == verdict)
-            .count()
+        let all = judged.iter().flat_map(|(_, all)| all);
+        all.filter(|it| it.finding.verdict == verdict).count()
     };
     let (bad, warn) = (count(Verdict::Bad), count(Verdict::Warn));
     let mut out = format!(

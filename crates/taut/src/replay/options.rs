@@ -13,10 +13,9 @@ use crate::parse::{LINK_RATES, within};
 /// Replay the traffic of a trace under other limits
 ///
 /// Reads a trace of every event of a queue, as written by --trace FILE of `taut sim SCENARIO` and
-/// `taut lab rr-under-load`. Some scenarios have no trace. The samples of `taut record` are
-/// rejected: they have no packets. Each packet is enqueued at its time into a queue with another
-/// limit. Prints bytes in flight, and the time in which the link was idle while packets waited.
-/// The replay is open-loop: the senders do not react.
+/// `taut lab rr-under-load`. Some scenarios have no trace. Each packet is enqueued at its time into
+/// a queue with another limit. Prints bytes in flight, and the time in which the link was idle
+/// while packets waited. The replay is open-loop: the senders do not react.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub struct Replay {
@@ -68,7 +67,7 @@ impl Replay {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 failed, 2 bad usage or a trace that cannot be replayed (a sampled one),
+Exit codes: 0 done, 1 failed, 2 bad usage or a trace that cannot be replayed,
 130 or 143 interrupted.
 Examples:
   taut replay queue.trace

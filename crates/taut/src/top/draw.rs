@@ -77,15 +77,15 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance) {
 }
 
 fn heading(screen: &Screen, style: Appearance) -> Paragraph<'static> {
-    let shown = screen.shown();
-    let rate = shown.first().map_or(0, |it| rate_hz(&it.samples));
-    let queues = match (shown.len(), screen.all()) {
-        (shown, all) if shown == all => format!("{all} queues"),
-        (shown, all) => format!("{shown} of {all} queues"),
-    };
+    let queues = screen.queues();
+    let rate = queues.first().map_or(0, |it| rate_hz(&it.samples));
     let mut spans = vec![
         Span::from("taut top  ").bold(),
-        Span::from(format!("{queues}, by {}, {rate} Hz", screen.sort.name())),
+        Span::from(format!(
+            "{} queues, by {}, {rate} Hz",
+            queues.len(),
+            screen.sort.name()
+        )),
     ];
     if screen.paused {
         spans.push(Span::from("  PAUSED").style(style.fg(Color::Yellow)).bold());
@@ -94,17 +94,8 @@ fn heading(screen: &Screen, style: Appearance) -> Paragraph<'static> {
 }
 
 fn footer(screen: &Screen, style: Appearance) -> Paragraph<'static> {
-    if screen.typing {
-        return Paragraph::new(format!(
-            "filter: {}_   Enter keep, Esc clear",
-            screen.filter
-        ));
-    }
     let enter = if screen.in_detail { "back" } else { "detail" };
-    let mut text = format!("q quit  s sort  / filter  p pause  Enter {enter}  up/down select");
-    if !screen.filter.is_empty() {
-        text = format!("filter: {}   {text}", screen.filter);
-    }
+    let text = format!("q quit  s sort  p pause  Enter {enter}  up/down select");
     Paragraph::new(text).style(style.fg(Color::Cyan))
 }
 
@@ -121,8 +112,8 @@ fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Re
         .min(line)
         .max((line + 1).saturating_sub(screen.page));
     let width = usize::from(area.width);
-    let shown = screen.shown();
-    let names = shown.iter().map(|it| name(&it.row).chars().count()).max();
+    let queues = screen.queues();
+    let names = queues.iter().map(|it| name(&it.row).chars().count()).max();
     let wide = width.saturating_sub(NUMBERS + 12).max(NAME);
     let name_width = names.unwrap_or(0).clamp(NAME, wide);
     let curve_width = width.saturating_sub(name_width + NUMBERS + 1);
@@ -131,7 +122,7 @@ fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Re
         "device", "queue", "limit", "min", "mean", "max", "time", "in flight"
     );
     let mut lines = vec![Line::from(titles).style(Style::new().add_modifier(Modifier::UNDERLINED))];
-    for (at, queue) in shown
+    for (at, queue) in queues
         .iter()
         .enumerate()
         .skip(screen.first)
@@ -143,11 +134,8 @@ fn table(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance, area: Re
             false => row,
         });
     }
-    if shown.is_empty() {
-        let text = match screen.all() {
-            0 => "no queue with a working byte limit; run taut show for the reason",
-            _ => "no queue passes the filter",
-        };
+    if queues.is_empty() {
+        let text = "no queue with a working byte limit; run taut show for the reason";
         lines.push(Line::from(text));
     }
     frame.render_widget(Paragraph::new(lines), area);

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use taut_observe::sampler::{History, SampledQueue};
 use taut_observe::{QueueKey, QueueRow};
 
-use super::curve::{name, queueing};
+use super::curve::queueing;
 
 /// The sort key of the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,9 +41,6 @@ impl Sort {
 #[derive(Debug, Default)]
 pub struct Screen {
     pub sort: Sort,
-    pub filter: String,
-    /// The filter is being typed.
-    pub typing: bool,
     pub paused: bool,
     pub in_detail: bool,
     /// Lines of a page.
@@ -79,34 +76,25 @@ impl Screen {
         self.order();
     }
 
-    /// Returns the queues that pass the filter.
-    pub fn shown(&self) -> Vec<&SampledQueue<History>> {
-        let passes = |it: &&SampledQueue<History>| name(&it.row).contains(&self.filter);
-        self.queues.iter().filter(passes).collect()
-    }
-
-    pub fn all(&self) -> usize {
-        self.queues.len()
+    /// Returns the queues in their order.
+    pub fn queues(&self) -> &[SampledQueue<History>] {
+        &self.queues
     }
 
     /// Returns the line of the selected queue; the first line if it was removed.
     pub fn line(&self) -> usize {
-        let shown = self.shown();
-        let selected = shown
-            .iter()
-            .position(|it| Some(it.row.key()) == self.selected);
-        selected.unwrap_or(0)
+        let is_selected = |it: &SampledQueue<_>| Some(it.row.key()) == self.selected;
+        self.queues.iter().position(is_selected).unwrap_or(0)
     }
 
     /// Returns the selected queue, which remains the same when the order changes.
     pub fn selected(&self) -> Option<&SampledQueue<History>> {
-        self.shown().get(self.line()).copied()
+        self.queues.get(self.line())
     }
 
     pub fn select(&mut self, line: usize) {
-        let shown = self.shown();
-        let last = shown.len().saturating_sub(1);
-        self.selected = shown.get(line.min(last)).map(|it| it.row.key());
+        let last = self.queues.len().saturating_sub(1);
+        self.selected = self.queues.get(line.min(last)).map(|it| it.row.key());
     }
 
     /// Returns the queue in detail.
@@ -153,11 +141,8 @@ pub mod tests {
     }
 
     fn names(screen: &Screen) -> Vec<&str> {
-        screen
-            .shown()
-            .iter()
-            .map(|it| it.row.device.as_str())
-            .collect()
+        let queues = screen.queues().iter();
+        queues.map(|it| it.row.device.as_str()).collect()
     }
 
     #[test]
@@ -179,11 +164,8 @@ pub mod tests {
     }
 
     #[test]
-    fn filter_can_hide_all_queues() {
-        let mut screen = with(vec![queue("eth0", 10), queue("wlan0", 30)]);
-        screen.filter = "eth".to_owned();
-        assert_eq!(names(&screen), ["eth0"]);
-        screen.filter = "x".to_owned();
+    fn screen_without_queues_has_no_selection() {
+        let mut screen = with(Vec::new());
         screen.select(7);
         assert!(screen.selected().is_none() && screen.detail().is_none());
     }

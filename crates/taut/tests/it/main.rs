@@ -27,7 +27,6 @@ mod live_traces;
 mod manual;
 mod observe_doctor;
 mod observe_exporter;
-mod observe_record;
 mod observe_set;
 mod observe_show;
 mod observe_top;
@@ -35,6 +34,8 @@ mod observe_tree;
 mod observe_where;
 mod own_rule;
 mod pipes;
+#[cfg(feature = "sim")]
+mod replay_command;
 mod send_command;
 mod send_world;
 mod sim_command;

@@ -35,7 +35,6 @@ const LINES: &[&str] = &[
     "forward --help",
     "exporter --help",
     "top --help",
-    "record --help",
     "manual --help",
 ];
 

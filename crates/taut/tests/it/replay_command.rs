@@ -1,74 +1,10 @@
-//! `taut record` and `taut replay`.
+//! `taut replay`.
 
 use std::fs;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::observe_tree::Tree;
-use crate::sim_command::{Scratch, failed, stdout, taut};
-
-#[test]
-fn changes_are_recorded_with_times() {
-    let tree = Tree::new("record");
-    tree.add("eth0", 2);
-    let path = tree.device("out.trace");
-    let line = tree.line(&format!("record eth0 -q 1 -o {} -t 60s", path.display()));
-    let child = taut(&line).stderr(Stdio::piped()).spawn().expect("starts");
-    // Intermediate values can be missed; the last value cannot.
-    for in_flight in ["3000", "4000", "5000"] {
-        sleep(Duration::from_millis(300));
-        tree.set("eth0", 1, "inflight", in_flight);
-    }
-    sleep(Duration::from_millis(500));
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(sent.expect("kill").success());
-    let output = child.wait_with_output().expect("ends");
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{talk}");
-    assert!(talk.contains(" (1000 requested)"), "{talk}");
-    let text = fs::read_to_string(&path).unwrap();
-    let lines: Vec<Vec<&str>> = text
-        .lines()
-        .map(|line| line.split('\t').collect())
-        .collect();
-    assert_eq!(lines[0][..3], ["taut-trace", "3", "scenario=record eth0"]);
-    assert_eq!(lines[0][5], "sampled=1000");
-    assert_eq!(lines[1], ["row", "eth0 queue 1", "kernel"]);
-    assert_eq!(lines[2][1..], ["limit", "40000"]);
-    let seen: Vec<&str> = lines[3..].iter().map(|line| line[2]).collect();
-    assert_eq!(
-        (seen.first(), seen.last()),
-        (Some(&"2000"), Some(&"5000")),
-        "{text}"
-    );
-    assert!(
-        lines[3..].iter().all(|line| line[1] == "inflight"),
-        "{text}"
-    );
-    let refused = failed(&format!("replay {}", path.display()), 2);
-    assert!(refused.contains("it cannot be replayed"), "{refused}");
-}
-
-#[test]
-fn unrecordable_queues_are_rejected() {
-    let tree = Tree::new("record-refused");
-    tree.add("eth0", 1).add_virtual("lo");
-    let line = |text: &str| {
-        tree.line(&format!(
-            "record {text} -o {}",
-            tree.device("out").display()
-        ))
-    };
-    assert!(failed(&line("eth1"), 1).contains("there are: eth0, lo"));
-    assert!(failed(&line("lo"), 1).contains("lo has no byte limit to record: virtual device"));
-    assert!(failed(&line("eth0 --hz 0"), 2).contains("--hz"));
-    assert!(failed(&tree.line("record eth0 -o /nowhere/out"), 1).contains("/nowhere/out"));
-}
+use crate::sim_command::{Scratch, failed, stdout};
 
 /// A simulated run that is replayed under another limit has the bytes in flight of a run with that
 /// limit.
