@@ -7,7 +7,7 @@ use super::row::ForwardRun;
 use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Line, Stroke};
 use taut_report::limit_color::limit_color;
-use taut_scenarios::rr_under_load::show::at_most;
+use taut_scenarios::rr_under_load::at_most;
 
 /// The text above the charts.
 pub const REMARK: &str = "A limit or a discipline alone does not reduce the ping: without a limit, \

@@ -80,7 +80,6 @@ impl OneStream {
         let latency_ns = world.latency_ns();
         let latency_us =
             |share| (!latency_ns.is_empty()).then(|| latency_ns.value_at_quantile(share) / 1_000);
-        let us = |ns: u64| ns as f64 / 1e3;
         let row = json!({
             "part": self.part,
             "rate_bits_per_s": self.rate.0,
@@ -192,6 +191,11 @@ impl OneStream {
         let wire_bytes = self.packet_payload() + u32::from(HEADER_BYTES);
         memory_bytes(wire_bytes, cut.filter(|_| self.tso))
     }
+}
+
+/// Converts ns to us.
+pub(super) fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
 }
 
 /// The stream is connected first.

@@ -25,7 +25,8 @@ fn complete_file_is_parsed() {
         "\n100 0\r\n\n  200\t17\n"
     );
     let found = read(text.as_bytes(), "file name").expect("a pattern");
-    assert_eq!(found.unknown_keys, ["colour", "burst.x"]);
+    let unknown = |key| format!("line 1: unknown key {key:?} is ignored");
+    assert_eq!(found.warnings, ["colour", "burst.x"].map(unknown));
     let pattern = found.pattern;
     assert_eq!(pattern.id, "p");
     assert_eq!(pattern.rates, [(0, 125_000_000), (200, 12_500_000)]);
