@@ -54,7 +54,10 @@ fn published(case: &Case, figures: &[Figure]) -> Option<Value> {
     let id = published_id(case)?;
     let value = |name: &str| {
         let found = figures.iter().find(|it| it.id == format!("{id}/{name}"));
-        found.map(verdict::published)
+        found.map(|figure| match figure.published[..] {
+            [one] => json!(one),
+            _ => verdict::published(figure).into(),
+        })
     };
     Some(json!({
         "limit": "  published",

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::prelude::*;
 use crate::serde_text::as_texts;
 use late_sockets::LateSockets;
-use one_stream::{OneStream, StreamReport, us};
+use one_stream::{OneStream, STREAM, us};
 
 settings! {
     SmallQueuesSettings, "small-queues" {
@@ -73,7 +73,6 @@ pub enum SmallQueuesCase {
     LateSockets(LateSockets),
 }
 
-const STREAM: &str = "stream";
 const KNEE: &str = "knee";
 const ORPHANS: &str = "orphaning driver";
 
@@ -170,7 +169,7 @@ impl Scenario for SmallQueuesSettings {
 
     fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<Results, ScenarioError> {
         match case {
-            SmallQueuesCase::Stream(run) => Ok(Self::stream_results(run, run.run()?)),
+            SmallQueuesCase::Stream(run) => run.run(),
             SmallQueuesCase::LateSockets(case) => Ok(Results::row(self.late_row(case, seed)?)),
         }
     }
@@ -201,33 +200,5 @@ impl Scenario for SmallQueuesSettings {
         for (id, kept) in kept_shares {
             results.compare::<Self>(id, kept);
         }
-    }
-}
-
-impl SmallQueuesSettings {
-    /// Returns the row of a stream, its comparison with published results, and the data below its
-    /// socket over the measured time.
-    fn stream_results(run: &OneStream, seen: StreamReport) -> Results {
-        let mut found = Results::row(seen.row.clone());
-        if run.part != STREAM {
-            return found;
-        }
-        let mut compare = |what: &str, value: f64| {
-            let id = format!("E3, {}, {}, {what}", run.rate, run.budget);
-            found.compare::<Self>(id, value);
-        };
-        let bytes = |key: &str| seen.row[key].as_f64().unwrap_or_default();
-        if run.tso {
-            compare("backlog", bytes("backlog_p90_bytes"));
-            compare("GSO packet", bytes("packet_mean_bytes"));
-        } else {
-            compare("buffering", seen.backlog_p90_ns as f64 / 1e6);
-        }
-        let tso = if run.tso { "TSO" } else { "no TSO" };
-        let row = format!("{} Mbit/s, {tso}, {}", run.rate.0 / 1_000_000, run.budget);
-        found
-            .series
-            .push(Series::bytes(row, "backlog", seen.backlog_over_time));
-        found
     }
 }
