@@ -45,8 +45,6 @@ pub struct BlindSenderCase {
     when_full: WhenFull,
     /// Packets per second by the closed form, if the wire is faster.
     closed_per_s: Option<f64>,
-    /// Published rate in kpps, or sleep time in ms, with this unit.
-    published: Option<(f64, &'static str)>,
 }
 
 /// Returns the time for which a sender sleeps with these ticks, in ns. It was woken by a tick and
@@ -84,13 +82,6 @@ impl BlindSenderSettings {
                 tick_ns: tick.0,
             },
             closed_per_s: Some(held_packets * 1e9 / asleep_ns(sleep, tick) as f64),
-            published: match (sleep, tick) {
-                (Time(18_000_000), Time(0)) => Some((56.8, "kpps")),
-                (Time(1_000_000), Time(1_000_000)) => Some((511.5, "kpps")),
-                (Time(18_000_000), Time(1_000_000)) => Some((18.5, "ms")),
-                (Time(18_000_000), Time(10_000_000)) => Some((23.0, "ms")),
-                _ => None,
-            },
         }
     }
 
@@ -113,7 +104,6 @@ impl BlindSenderSettings {
 
 impl Scenario for BlindSenderSettings {
     type Case = BlindSenderCase;
-    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Cases<Self> {
         let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
@@ -121,7 +111,6 @@ impl Scenario for BlindSenderSettings {
             what: what.to_owned(),
             when_full,
             closed_per_s: None,
-            published: None,
         };
         let spins = other("spin", WhenFull::Spin(self.retry.0));
         let waits = other("wait for room", WhenFull::Wait);
@@ -133,7 +122,7 @@ impl Scenario for BlindSenderSettings {
         let seen = observe(&self.bench(case.when_full, seed), &Rule::off())?;
         let per_s = |count: u64| per_second(count, self.duration.0);
         let kpps = per_s(seen.wire.packets) / 1e3;
-        let row = json!({
+        let mut found = Results::row(json!({
             "when_full": case.what,
             "rate_kpps": kpps,
             "closed_form_kpps": case.closed_per_s.map(|per_s| per_s / 1e3),
@@ -142,23 +131,11 @@ impl Scenario for BlindSenderSettings {
             "wakeups_per_s": per_s(seen.wakeups),
             "core_share": seen.core_share,
             "dropped_packets": seen.drops,
-        });
-        let figure = |(published, unit)| {
-            let value = match unit {
-                "ms" => 1e3 / per_s(seen.wakeups).max(f64::MIN_POSITIVE),
-                _ => kpps,
-            };
-            let id = format!("E10, {}, {unit}", case.what);
-            Figure::new(id, &[published], value, unit, &[])
-        };
-        Ok(Results {
-            figures: case.published.map(figure).into_iter().collect(),
-            ..Results::row(row)
-        })
-    }
-
-    fn results(&self, ran: &[(&BlindSenderCase, &Results)]) -> Results {
-        Results::of(ran)
+        }));
+        let asleep_ms = 1e3 / per_s(seen.wakeups).max(f64::MIN_POSITIVE);
+        found.compare::<Self>(format!("E10, {}, kpps", case.what), kpps);
+        found.compare::<Self>(format!("E10, {}, ms", case.what), asleep_ms);
+        Ok(found)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

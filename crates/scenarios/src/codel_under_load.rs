@@ -2,24 +2,24 @@
 //! with drops and with marks, with a correct kernel and with that of 2012.
 
 mod codel_2012;
-mod kernel;
-mod published;
 
-use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use taut_path::Qdisc;
 use taut_path::qdisc::by_name;
 
 use crate::budget::Budget;
+use crate::on_off::on_off;
 use crate::prelude::*;
+use crate::rr_under_load::charts::distribution;
 use crate::two_hosts::{
     BULK, Done, START_NS, card, dql_or_off, hosts, request_response, stream, think_ns, world,
 };
-use kernel::Kernel;
-pub use published::CodelUnderLoadCase;
+use codel_2012::Codel2012;
 use taut_measure::meter::{Meter, Since};
 use taut_sim::nic::{DescriptorRule, NicConfig};
 use taut_sim::rng::Rng;
-use taut_sim::tcp::GsoSize;
+use taut_sim::tcp::{GsoSize, TcpConfig};
 use taut_sim::world::{App, CLIENT, SmallQueues, World};
 
 settings! {
@@ -53,8 +53,69 @@ settings! {
     }
 }
 
-/// Points of a latency distribution.
-const CDF_POINTS: u32 = 200;
+/// Implementation of TCP and CoDel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Kernel {
+    /// As the RFCs specify.
+    #[serde(rename = "correct")]
+    Correct,
+    /// With the known defects of spring 2012. The dates of their fixes (July to September 2012) are
+    /// not confirmed.
+    #[serde(rename = "2012")]
+    Of2012,
+}
+
+impl Kernel {
+    /// Returns what the results claim about the published ones.
+    const fn claim(self) -> &'static str {
+        match self {
+            Self::Correct => "prediction",
+            Self::Of2012 => "reconstruction",
+        }
+    }
+
+    fn tcp(self, tcp: TcpConfig, growth_segments: u32) -> TcpConfig {
+        TcpConfig {
+            receive_aggregation: true,
+            growth_segments: Some(growth_segments),
+            // A single marked segment waited for a delayed acknowledgement.
+            marks_at_once: self == Self::Correct,
+            mark_collapses: self == Self::Of2012,
+            ..tcp
+        }
+    }
+
+    /// Returns the discipline of this `tc` syntax, which was validated.
+    fn discipline(self, spelled: &str, ecn: bool) -> Box<dyn Qdisc + Send> {
+        match self {
+            Self::Correct => by_name(spelled).expect("the settings were validated"),
+            Self::Of2012 => Box::new(Codel2012::new(ecn)),
+        }
+    }
+}
+
+/// A row.
+pub struct CodelUnderLoadCase {
+    kernel: Kernel,
+    discipline: String,
+    limited: bool,
+    ecn: bool,
+}
+
+impl CodelUnderLoadCase {
+    fn signal(&self) -> &'static str {
+        if self.ecn { "marks" } else { "drops" }
+    }
+
+    fn name(&self) -> String {
+        let (limit, signal) = (on_off(self.limited), self.signal());
+        let of = match self.kernel {
+            Kernel::Correct => "",
+            Kernel::Of2012 => " of 2012",
+        };
+        format!("{}{of}, limit {limit}, {signal}", self.discipline)
+    }
+}
 
 /// Checks a discipline with drops and with marks.
 #[allow(clippy::ptr_arg, reason = "the type of an element")]
@@ -150,23 +211,8 @@ impl CodelUnderLoadSettings {
     }
 }
 
-/// Returns the latency distribution of the transactions.
-fn distribution(case: &CodelUnderLoadCase, latency_ns: &Histogram<u64>) -> Series {
-    let points = (0..=CDF_POINTS).map(|point| {
-        let share = f64::from(point) / f64::from(CDF_POINTS);
-        (latency_ns.value_at_quantile(share), share)
-    });
-    Series {
-        row: case.name(),
-        name: "latency at most",
-        unit: "share of transactions",
-        points: points.collect(),
-    }
-}
-
 impl Scenario for CodelUnderLoadSettings {
     type Case = CodelUnderLoadCase;
-    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Cases<Self> {
         let mut cases = Vec::new();
@@ -194,14 +240,15 @@ impl Scenario for CodelUnderLoadSettings {
         world.run_until(self.end_ns())?;
         let done = Done::of(&world, self.connections()).since(before);
         let row = self.row(case, &world, done);
-        Ok(Results {
-            figures: published::figures(case, &row),
-            series: vec![distribution(case, &world.latency_ns())],
+        let value = |key: &str| row[key].as_f64().unwrap_or(0.0);
+        let (tps, packets) = (value("rate_tps"), value("waiting_mean_packets"));
+        let mut found = Results {
+            series: vec![distribution(case.name(), &world.latency_ns())],
             ..Results::row(row)
-        })
-    }
-
-    fn results(&self, ran: &[(&CodelUnderLoadCase, &Results)]) -> Results {
-        Results::of(ran)
+        };
+        let (claim, name) = (case.kernel.claim(), case.name());
+        found.compare::<Self>(format!("E7, {claim}, {name}, rate"), tps);
+        found.compare::<Self>(format!("E7, {claim}, {name}, in the discipline"), packets);
+        Ok(found)
     }
 }

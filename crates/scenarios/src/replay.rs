@@ -10,6 +10,7 @@ use taut_sim::single_queue_bench::Rule;
 use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::run::AnyRun;
+use crate::scenario::Results;
 use crate::validation::check;
 use taut_report::document::{DOCUMENT_VERSION, Document, Series};
 
@@ -48,7 +49,7 @@ impl ReplaySettings {
 pub struct Replay {
     settings: ReplaySettings,
     traffic: Vec<Traffic>,
-    outcomes: Vec<OnceLock<Replayed>>,
+    outcomes: Vec<OnceLock<Results>>,
 }
 
 impl Replay {
@@ -140,12 +141,17 @@ impl AnyRun for Replay {
         let rate = self.rate_bits_per_s(queue);
         let replayed = replay(queue, rule, rate, self.settings.ring)
             .map_err(|error| ScenarioError::Setting(error.to_string()))?;
-        let _ = self.outcomes[case].set(replayed);
+        let results = results(&queue.name, &rule.to_string(), &replayed);
+        let _ = self.outcomes[case].set(results);
         Ok(())
     }
 
     fn document(&self) -> Document {
-        let mut document = Document {
+        let mut found = Results::default();
+        for outcome in self.outcomes.iter().filter_map(OnceLock::get) {
+            found.extend(outcome);
+        }
+        Document {
             version: DOCUMENT_VERSION,
             scenario: "replay",
             taut_version: env!("CARGO_PKG_VERSION"),
@@ -157,15 +163,10 @@ impl AnyRun for Replay {
                 .collect(),
             parameters: self.parameters(),
             columns: Description::of("replay").columns(),
+            rows: found.rows,
+            series: found.series,
             ..Document::default()
-        };
-        for (case, outcome) in self.outcomes.iter().enumerate() {
-            if let Some(replayed) = outcome.get() {
-                let (queue, rule) = self.of(case);
-                push(&mut document, &queue.name, &rule.to_string(), replayed);
-            }
         }
-        document
     }
 }
 
@@ -175,10 +176,10 @@ fn traced_note(queue: &Traffic) -> String {
     format!("{name}: {mean} bytes in flight on average in the trace, under {limit}.")
 }
 
-fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
+fn results(queue: &str, rule: &str, it: &Replayed) -> Results {
     // Without a limit, the column is empty.
     let is_limited = it.limit_p50 < taut_dql::MAX_LIMIT.into();
-    document.rows.push(json!({
+    let mut found = Results::row(json!({
         "queue": queue,
         "rule": rule,
         "in_flight_bytes": {
@@ -200,10 +201,10 @@ fn push(document: &mut Document, queue: &str, rule: &str, it: &Replayed) {
         let point = |(at, value): (usize, &u64)| (at as u64 * it.step_ns, *value as f64);
         Series::bytes(&*row, name, values.iter().enumerate().map(point))
     };
-    document
-        .series
-        .push(series("in flight", &it.curve.in_flight_bytes));
+    let in_flight = &it.curve.in_flight_bytes;
+    found.series.push(series("in flight", in_flight));
     if is_limited {
-        document.series.push(series("limit", &it.curve.limit));
+        found.series.push(series("limit", &it.curve.limit));
     }
+    found
 }

@@ -43,20 +43,6 @@ settings! {
     }
 }
 
-/// Published results: size, limit, transactions/s, and bytes in the device queue (from, to).
-const PUBLISHED: [(u64, bool, f64, [f64; 2]); 10] = [
-    (140_000, true, 856.0, [80e3, 215e3]),
-    (140_000, false, 854.0, [2_700e3, 2_930e3]),
-    (14_000, true, 8_500.0, [25e3, 55e3]),
-    (14_000, false, 8_523.0, [1_500e3, 1_622e3]),
-    (1_400, true, 86_582.0, [20e3, 38e3]),
-    (1_400, false, 85_738.0, [29e3, 117e3]),
-    (140, true, 320_540.0, [1e3, 10e3]),
-    (140, false, 323_158.0, [1e3, 13e3]),
-    (1, true, 338_811.0, [0.0, 3e3]),
-    (1, false, 339_947.0, [0.0, 3e3]),
-];
-
 /// Capacity of a discipline, in packets: more than all streams can have in flight.
 const BACKLOG_PACKETS: u32 = 100_000;
 
@@ -70,27 +56,6 @@ pub struct RrSizesCase {
 impl RrSizesCase {
     fn name(&self) -> String {
         format!("{}, limit {}", self.size.0, on_off(self.limited))
-    }
-
-    fn figures(&self, in_flight_mean_bytes: u64, tps: f64) -> Vec<Figure> {
-        let is_it = |it: &&(u64, bool, f64, [f64; 2])| (it.0, it.1) == (self.size.0, self.limited);
-        let Some(&(_, _, published_tps, bytes)) = PUBLISHED.iter().find(is_it) else {
-            return Vec::new();
-        };
-        let figure = |what, published: &[f64], value, unit| {
-            let id = format!("E2, {}, {what}", self.name());
-            Figure::new(
-                id,
-                published,
-                value,
-                unit,
-                &["coalesce", "host_latency", "direction"],
-            )
-        };
-        vec![
-            figure("in flight", &bytes, in_flight_mean_bytes as f64, "bytes"),
-            figure("rate", &[published_tps], tps, "transactions/s"),
-        ]
     }
 }
 
@@ -152,7 +117,6 @@ impl RrSizesSettings {
 
 impl Scenario for RrSizesSettings {
     type Case = RrSizesCase;
-    type Outcome = Results;
 
     fn cases(&self, _seed: u64) -> Cases<Self> {
         let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
@@ -168,7 +132,7 @@ impl Scenario for RrSizesSettings {
         let in_flight = world.probe(CLIENT).in_flight_bytes();
         let (mean_bytes, in_flight) = (in_flight.mean(), in_flight.quantiles());
         let tps = per_second(latency_ns.len(), self.duration.0);
-        let row = json!({
+        let mut found = Results::row(json!({
             "size_bytes": case.size.0,
             "limit": dql_or_off(case.limited).to_string(),
             "in_flight_mean_bytes": mean_bytes,
@@ -177,15 +141,10 @@ impl Scenario for RrSizesSettings {
             "rate_tps": tps,
             "latency_p50_us": latency_ns.value_at_quantile(0.5) / 1_000,
             "goodput_bits_per_s": tps * case.size.0 as f64 * 8.0,
-        });
-        Ok(Results {
-            figures: case.figures(mean_bytes, tps),
-            ..Results::row(row)
-        })
-    }
-
-    fn results(&self, ran: &[(&RrSizesCase, &Results)]) -> Results {
-        Results::of(ran)
+        }));
+        found.compare::<Self>(format!("E2, {}, in flight", case.name()), mean_bytes as f64);
+        found.compare::<Self>(format!("E2, {}, rate", case.name()), tps);
+        Ok(found)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

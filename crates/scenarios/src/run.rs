@@ -19,47 +19,24 @@ pub struct Run<S: Scenario> {
     settings: S,
     seed: u64,
     cases: Vec<(String, S::Case)>,
-    outcomes: Vec<OnceLock<S::Outcome>>,
+    outcomes: Vec<OnceLock<Results>>,
 }
 
 impl<S: Scenario> Run<S> {
-    /// Creates a run of `settings`.
+    /// Creates a run of `settings`, which are those of `scenario`.
     ///
     /// # Errors
-    /// If a setting is invalid.
-    pub fn new(settings: S, seed: u64) -> Result<Self, ScenarioError> {
+    /// If a setting is invalid, or something that they refer to is not available.
+    pub fn new(scenario: &'static str, settings: S, seed: u64) -> Result<Self, ScenarioError> {
         settings.validate().map_err(ScenarioError::Setting)?;
         let cases = settings.cases(seed)?;
-        Ok(Self::of(settings, seed, cases))
-    }
-
-    /// Creates a run of cases that valid settings have returned.
-    pub fn of(settings: S, seed: u64, cases: Vec<(String, S::Case)>) -> Self {
-        let outcomes = cases.iter().map(|_| OnceLock::new()).collect();
-        Self {
-            scenario: S::NAME,
+        Ok(Self {
+            scenario,
+            outcomes: cases.iter().map(|_| OnceLock::new()).collect(),
             settings,
             seed,
             cases,
-            outcomes,
-        }
-    }
-
-    /// Renames the run to another scenario of its kind.
-    pub(crate) fn of_scenario(self, scenario: &'static str) -> Self {
-        Self { scenario, ..self }
-    }
-
-    /// Returns its settings.
-    pub fn settings(&self) -> &S {
-        &self.settings
-    }
-
-    /// Returns the finished cases with their outcomes, in order.
-    pub fn ran(&self) -> Vec<(&S::Case, &S::Outcome)> {
-        let both = self.cases.iter().zip(&self.outcomes);
-        both.filter_map(|((_, case), outcome)| Some((case, outcome.get()?)))
-            .collect()
+        })
     }
 }
 
@@ -102,18 +79,24 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn document(&self) -> Document {
+        let mut results = Results::default();
+        for outcome in self.outcomes.iter().filter_map(OnceLock::get) {
+            results.extend(outcome);
+        }
+        self.settings.complete(&mut results);
         let Results {
             rows,
             figures,
             series,
-        } = self.settings.results(&self.ran());
+            notes,
+        } = results;
         Document {
             version: DOCUMENT_VERSION,
             scenario: self.scenario,
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
             interrupted: false,
-            notes: Vec::new(),
+            notes,
             parameters: serde_json::to_value(&self.settings).unwrap_or_default(),
             columns: Description::of(self.settings.described()).columns(),
             summary: S::summary(&rows),

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::schema::Schema;
 use crate::trace_row::TraceRow;
@@ -14,8 +15,6 @@ pub type Cases<S> = Result<Vec<(String, <S as Scenario>::Case)>, ScenarioError>;
 pub trait Scenario: Schema {
     /// A part that runs independently of the others.
     type Case: Send + Sync;
-    /// The outcome of a case.
-    type Outcome: Send + Sync;
 
     /// Returns the cases of valid settings, in order.
     ///
@@ -27,10 +26,11 @@ pub trait Scenario: Schema {
     ///
     /// # Errors
     /// If the settings contradict each other, or a queue becomes faulty.
-    fn run(&self, case: &Self::Case, seed: u64) -> Result<Self::Outcome, ScenarioError>;
+    fn run(&self, case: &Self::Case, seed: u64) -> Result<Results, ScenarioError>;
 
-    /// Returns the results of the finished cases, in order. After an interrupt some are missing.
-    fn results(&self, ran: &[(&Self::Case, &Self::Outcome)]) -> Results;
+    /// Adds what depends on several cases to the results of the finished ones, which are in order.
+    /// After an interrupt some are missing.
+    fn complete(&self, _results: &mut Results) {}
 
     /// Returns the name of the [`Description`](crate::description::Description) of its columns.
     fn described(&self) -> &'static str {
@@ -58,6 +58,8 @@ pub struct Results {
     pub figures: Vec<Figure>,
     /// Time series.
     pub series: Vec<Series>,
+    /// Notes that affect the validity of the rows.
+    pub notes: Vec<String>,
 }
 
 impl Results {
@@ -69,15 +71,18 @@ impl Results {
         }
     }
 
-    /// Concatenates the results of independent cases.
-    pub(crate) fn of<C>(ran: &[(&C, &Self)]) -> Self {
-        let mut all = Self::default();
-        for (_, part) in ran {
-            all.rows.extend_from_slice(&part.rows);
-            all.figures.extend_from_slice(&part.figures);
-            all.series.extend_from_slice(&part.series);
-        }
-        all
+    /// Compares `value` with the published result of this id, if the scenario has one.
+    pub(crate) fn compare<S: Scenario>(&mut self, id: String, value: f64) {
+        let figure = Description::of(S::NAME).figure(id, value);
+        self.figures.extend(figure);
+    }
+
+    /// Adds the results of another case.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.rows.extend_from_slice(&other.rows);
+        self.figures.extend_from_slice(&other.figures);
+        self.series.extend_from_slice(&other.series);
+        self.notes.extend_from_slice(&other.notes);
     }
 }
 

@@ -24,27 +24,21 @@ pub fn with(text: &str, changes: &[(&str, &str)]) -> Result<String, ScenarioErro
             let message = format!("{name} has no setting {key:?}; there are: {keys}, seed");
             return Err(ScenarioError::Setting(message));
         };
-        let value = value_like(Some(like), value)
-            .map_err(|error| ScenarioError::Setting(format!("{key} is {value:?}: {error}")))?;
+        let invalid = |why: &str| ScenarioError::Setting(format!("{key} is {value:?}: {why}"));
+        let value = value_like(Some(like), value).map_err(|why| invalid(&why))?;
+        // The error contains the key instead of a line, because the user did not write this file.
+        let name = Value::from(entry.name);
+        let alone = Table::from_iter([
+            ("scenario".to_owned(), name),
+            (key.to_owned(), value.clone()),
+        ]);
+        if let Err(ScenarioError::Syntax(why)) = check(&alone.to_string()) {
+            return Err(invalid(why.trim_end().lines().last().unwrap_or_default()));
+        }
         changed.insert(key.to_owned(), value);
         set_instead_of_sweeping(&mut changed, key, &defaults);
     }
-    let text = changed.to_string();
-    // The error contains the key instead of a line, because the user did not write this file.
-    if let Err(ScenarioError::Syntax(whole)) = check(&text) {
-        for &(key, value) in changes {
-            let alone = [("scenario", &Value::from(entry.name)), (key, &changed[key])];
-            let alone: Table = alone
-                .map(|(key, value)| (key.to_owned(), value.clone()))
-                .into_iter()
-                .collect();
-            if let Err(ScenarioError::Syntax(why)) = check(&alone.to_string()) {
-                let why = why.trim_end().lines().last().unwrap_or(&whole);
-                return Err(ScenarioError::Setting(format!("{key} is {value:?}: {why}")));
-            }
-        }
-    }
-    Ok(text)
+    Ok(changed.to_string())
 }
 
 /// Replaces the values of a swept setting.

@@ -17,11 +17,6 @@ const MAX_QUEUES: u32 = 256;
 /// Maximum budget: more than a second of the fastest link, and the maximum of a limit.
 const MAX_BUDGET: Size = Size(1 << 30);
 
-/// Bytes in flight in all queues without a budget, as measured for eight queues at 1 Gbit/s.
-const KNOWN_BYTES: f64 = 206_000.0;
-/// Duration of that state, in s: a limit does not decrease before its hold time has passed.
-const KNOWN_S: f64 = 1.0;
-
 settings! {
     SharedBudgetSettings, "shared-budget" {
         /// Link rate.
@@ -50,17 +45,6 @@ settings! {
 
 /// Minimum utilisation of the link for a sufficient budget.
 const ENOUGH: f64 = 0.999;
-
-/// The smallest sufficient fixed budget, and its mean bytes in flight; `None` if none suffices.
-type SmallestBudget = Option<(u32, f64)>;
-
-/// The outcome of a case.
-pub enum SharedBudgetOutcome {
-    /// Result of the search.
-    SmallestFixed(SmallestBudget),
-    /// Results of a budget.
-    Budget(MultiQueueReport),
-}
 
 /// Returns a budget of this many bytes.
 fn fixed(bytes: u32) -> SharedBudget {
@@ -103,41 +87,42 @@ impl SharedBudgetSettings {
         seen.byte_ns as f64 / self.together.0 as f64
     }
 
-    /// Searches in steps of a quarter of a packet; a larger budget never has a lower utilisation.
-    fn smallest_fixed(&self, device: &MultiQueueConfig) -> Result<SmallestBudget, ScenarioError> {
+    /// Returns the smallest sufficient fixed budget and its mean bytes in flight; `null` if none
+    /// suffices. Searches in steps of a quarter of a packet; a larger budget never has a lower
+    /// utilisation.
+    fn smallest_fixed(&self, device: &MultiQueueConfig) -> Result<Value, ScenarioError> {
         let step_bytes = (self.size.0 as u32 / 4).max(1);
         // If any budget is sufficient, the sum of all queues' own requirements is.
         let max_bytes = (self.law_bytes() * f64::from(self.queues)).min(MAX_BUDGET.0 as f64);
         let max = max_bytes as u32 / step_bytes + 1;
-        let mut smallest = None;
+        let mut smallest = json!({"optimum_bytes": null, "mean_bytes": null});
         smallest_above(0, max + 1, 1, |steps| {
-            let seen = observe(device, fixed(steps * step_bytes))?;
+            let bytes = steps * step_bytes;
+            let seen = observe(device, fixed(bytes))?;
             let is_enough = self.utilisation(&seen) >= ENOUGH;
             if is_enough {
-                smallest = Some((steps * step_bytes, self.mean_bytes(&seen)));
+                let mean_bytes = self.mean_bytes(&seen);
+                smallest = json!({"optimum_bytes": bytes, "mean_bytes": mean_bytes});
             }
             Ok::<_, ScenarioError>(is_enough)
         })?;
         Ok(smallest)
     }
 
-    fn row(&self, budget: &str, seen: &MultiQueueReport, smallest: SmallestBudget) -> Value {
+    fn row(&self, budget: &str, seen: &MultiQueueReport) -> Value {
         let got = &seen.time_bytes;
         let (fewest, max) = (got.iter().min(), got.iter().max());
         let share = |bytes: Option<&u64>| bytes.copied().unwrap_or(0) as f64;
-        let mean_bytes = self.mean_bytes(seen);
         json!({
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
             "law_bytes": self.law_bytes(),
             "in_flight_peak_bytes": seen.peak_bytes,
-            "in_flight_mean_bytes": mean_bytes,
+            "in_flight_mean_bytes": self.mean_bytes(seen),
             "above_one_limit_ms": seen.above_ns as f64 / 1e6,
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
             "utilisation": self.utilisation(seen),
             "min_vs_max_served": share(fewest) / share(max).max(1.0),
-            "optimum_bytes": smallest.map(|(bytes, _)| bytes),
-            "mean_of_least_fixed": smallest.map(|(_, smallest)| mean_bytes / smallest),
         })
     }
 }
@@ -151,20 +136,6 @@ fn full_until_ns(seen: &MultiQueueReport) -> u64 {
     let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
     let last = seen.samples.iter().rfind(full);
     last.map_or(0, |&(at_ns, _)| at_ns)
-}
-
-/// Compares a run without a budget with the known results.
-fn figures(seen: &MultiQueueReport) -> Vec<Figure> {
-    let figure = |what: &str, published, value, unit| {
-        let id = format!("eight queues without a budget, {what}");
-        Figure::new(id, &[published], value, unit, &["coalesce"])
-    };
-    let peak_bytes = seen.peak_bytes as f64;
-    let for_s = full_until_ns(seen) as f64 / 1e9;
-    vec![
-        figure("in flight, peak", KNOWN_BYTES, peak_bytes, "bytes"),
-        figure("for", KNOWN_S, for_s, "s"),
-    ]
 }
 
 fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
@@ -182,7 +153,6 @@ fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
 impl Scenario for SharedBudgetSettings {
     /// A budget with its name; `None` is the search for the smallest sufficient fixed one.
     type Case = (&'static str, Option<SharedBudget>);
-    type Outcome = SharedBudgetOutcome;
 
     fn cases(&self, _seed: u64) -> Cases<Self> {
         let rule = |limit| SharedBudget::Rule {
@@ -199,29 +169,40 @@ impl Scenario for SharedBudgetSettings {
         Ok(cases.map(|case| (case.0.to_owned(), case)).into())
     }
 
-    fn run(&self, case: &Self::Case, seed: u64) -> Result<SharedBudgetOutcome, ScenarioError> {
+    fn run(&self, (name, budget): &Self::Case, seed: u64) -> Result<Results, ScenarioError> {
         let device = self.device(seed);
-        Ok(match &case.1 {
-            None => SharedBudgetOutcome::SmallestFixed(self.smallest_fixed(&device)?),
-            Some(budget) => SharedBudgetOutcome::Budget(observe(&device, budget.clone())?),
-        })
+        let Some(budget) = budget else {
+            return Ok(Results::row(self.smallest_fixed(&device)?));
+        };
+        let seen = observe(&device, budget.clone())?;
+        let mut found = Results {
+            series: series(name, &seen),
+            ..Results::row(self.row(name, &seen))
+        };
+        if *budget == SharedBudget::None {
+            let id = |what| format!("eight queues without a budget, {what}");
+            found.compare::<Self>(id("in flight, peak"), seen.peak_bytes as f64);
+            found.compare::<Self>(id("for"), full_until_ns(&seen) as f64 / 1e9);
+        }
+        Ok(found)
     }
 
-    /// The smallest fixed budget is the reference for the others.
-    fn results(&self, ran: &[(&Self::Case, &SharedBudgetOutcome)]) -> Results {
-        let mut found = Results::default();
-        let Some((_, SharedBudgetOutcome::SmallestFixed(smallest))) = ran.first() else {
-            return found;
-        };
-        for ((name, budget), outcome) in ran {
-            if let SharedBudgetOutcome::Budget(seen) = outcome {
-                found.rows.push(self.row(name, seen, *smallest));
-                found.series.extend(series(name, seen));
-                if *budget == Some(SharedBudget::None) {
-                    found.figures.extend(figures(seen));
-                }
-            }
+    /// The smallest fixed budget, which is found first, is the reference for the others.
+    fn complete(&self, results: &mut Results) {
+        if results
+            .rows
+            .first()
+            .is_none_or(|row| !row["budget"].is_null())
+        {
+            *results = Results::default();
+            return;
         }
-        found
+        let smallest = results.rows.remove(0);
+        for row in &mut results.rows {
+            row["optimum_bytes"] = smallest["optimum_bytes"].clone();
+            let mean_bytes = row["in_flight_mean_bytes"].as_f64();
+            let both = mean_bytes.zip(smallest["mean_bytes"].as_f64());
+            row["mean_of_least_fixed"] = both.map(|(mean, smallest)| mean / smallest).into();
+        }
     }
 }

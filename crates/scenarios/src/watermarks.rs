@@ -43,16 +43,6 @@ settings! {
 /// Interrupt threshold of the card whose interrupts are counted without costs.
 const ASKED_FOR_PACKETS: u32 = 10;
 
-/// Name of the published watermark, and the settings that it depends on.
-const BEST_WATERMARK: &str = "E8, best low watermark, share of the ring";
-const FITTED: [&str; 5] = [
-    "interrupt_cost",
-    "packet_cost",
-    "wakeup_cost",
-    "interrupt_timeout",
-    "preference for the lowest",
-];
-
 /// Warm-up: a few times a full ring and its buffers.
 const WARM_UP_NS: u64 = 20_000_000;
 
@@ -72,13 +62,6 @@ pub struct MapPoint {
     interrupt_packets: u32,
     watermark_sixteenths: u32,
     upstream_quarters: u32,
-}
-
-/// The outcome of a point.
-pub struct WatermarksOutcome {
-    row: Value,
-    packets: f64,
-    interrupts_per_s: f64,
 }
 
 impl WatermarksSettings {
@@ -136,19 +119,25 @@ impl WatermarksSettings {
     /// best, as a share of the ring. With the default costs, all watermarks from the middle up
     /// reach the same rate, so the lowest of them is preferred: a higher one costs latency and
     /// wake-ups, not throughput.
-    fn best_watermark(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> f64 {
-        let mean = |&sixteenths: &u32| {
-            let of_map = ran
-                .iter()
-                .filter(|(point, _)| point.load == MapLoad::Saturated);
-            let with = of_map.filter(|(point, _)| point.watermark_sixteenths == sixteenths);
-            with.map(|(_, seen)| seen.packets).sum::<f64>()
+    fn best_watermark(&self, rows: &[Value]) -> f64 {
+        let of_map = || {
+            rows.iter()
+                .filter(|row| row["load"] == MapLoad::Saturated.name())
+        };
+        let rate = |&watermark: &f64| {
+            let with = of_map().filter(|row| row["watermark"] == watermark);
+            with.filter_map(|row| row["rate_kpps"].as_f64())
+                .sum::<f64>()
         };
         let all = self.watermark_sixteenths.iter();
-        let best = all.clone().map(mean).fold(0.0, f64::max);
-        let good = all.filter(|sixteenths| mean(sixteenths) >= 0.999 * best);
-        good.min()
-            .map_or(0.0, |&sixteenths| f64::from(sixteenths) / 16.0)
+        let all: Vec<f64> = all
+            .map(|&sixteenths| f64::from(sixteenths) / 16.0)
+            .collect();
+        let best = all.iter().map(rate).fold(0.0, f64::max);
+        let good = all
+            .into_iter()
+            .filter(|watermark| rate(watermark) >= 0.999 * best);
+        good.reduce(f64::min).unwrap_or(0.0)
     }
 }
 
@@ -163,7 +152,6 @@ impl MapLoad {
 
 impl Scenario for WatermarksSettings {
     type Case = MapPoint;
-    type Outcome = WatermarksOutcome;
 
     fn cases(&self, _seed: u64) -> Cases<Self> {
         let mut points = Vec::new();
@@ -192,28 +180,22 @@ impl Scenario for WatermarksSettings {
         Ok(points.into_iter().map(named).collect())
     }
 
-    fn run(&self, point: &MapPoint, seed: u64) -> Result<WatermarksOutcome, ScenarioError> {
+    fn run(&self, point: &MapPoint, seed: u64) -> Result<Results, ScenarioError> {
         let seen = observe(&self.bench(*point, seed), &Rule::off())?;
-        Ok(WatermarksOutcome {
-            row: self.row(point, &seen),
-            packets: seen.wire.packets as f64,
-            interrupts_per_s: per_second(seen.wire.interrupts, self.duration.0),
-        })
+        if point.load != MapLoad::Free {
+            return Ok(Results::row(self.row(point, &seen)));
+        }
+        let mut found = Results::default();
+        let interrupts_per_s = per_second(seen.wire.interrupts, self.duration.0);
+        found.compare::<Self>("E8, interrupts for N = 10".into(), interrupts_per_s);
+        Ok(found)
     }
 
-    fn results(&self, ran: &[(&MapPoint, &WatermarksOutcome)]) -> Results {
-        let mut found = Results::default();
-        for (point, seen) in ran {
-            if point.load != MapLoad::Free {
-                found.rows.push(seen.row.clone());
-                continue;
-            }
-            let id = "E8, interrupts for N = 10";
-            let interrupts = Figure::new(id, &[150_000.0], seen.interrupts_per_s, "1/s", &[]);
-            let (id, best) = (BEST_WATERMARK, self.best_watermark(ran));
-            let best = Figure::new(id, &[0.25, 0.5], best, "rings", &FITTED);
-            found.figures.extend([interrupts, best]);
+    fn complete(&self, results: &mut Results) {
+        // The last case, which has this figure, has been run.
+        if !results.figures.is_empty() {
+            let best = self.best_watermark(&results.rows);
+            results.compare::<Self>("E8, best low watermark, share of the ring".into(), best);
         }
-        found
     }
 }

@@ -7,7 +7,7 @@ use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Line, Stroke};
 use taut_report::document::{DOCUMENT_VERSION, Document};
 use taut_report::limit_color::limit_color;
-use taut_scenarios::rr_under_load::show::at_most;
+use taut_scenarios::rr_under_load::at_most;
 
 use super::config::Forward;
 use super::row::ForwardRun;

@@ -16,8 +16,8 @@ use taut_measure::trace::{Head, Recordings};
 use taut_report::emit::{self, Form};
 use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
-use taut_scenarios::rr_under_load::{Case, Row, show};
-use taut_scenarios::validation;
+use taut_scenarios::rr_under_load::{Case, Row};
+use taut_scenarios::{show, validation};
 
 use crate::experiment::{Experiment, Rows};
 use crate::progress::Progress;
@@ -107,12 +107,8 @@ impl Experiment for RrUnderLoad {
         let rows: Vec<Row> = rows.iter().flat_map(|row| &row.runs).cloned().collect();
         let report = self.config.options.report.path.as_deref();
         let document = results::document(&self.config, &rows, interrupted);
-        let is_published = self.config.is_published();
-        let table = || show::text(&document, &rows, is_published, stdout::columns());
-        let page = || {
-            let row_ns = self.config.row_ns();
-            show::page(&document, Origin::Live, &rows, row_ns, command_line(None))
-        };
+        let table = || show::text(&document, stdout::columns());
+        let page = || show::page(&document, Origin::Live, command_line(None));
         let shown = emit::emit(&document, Form::json_or_table(json), report, table, page);
         self.write_trace().err().unwrap_or(shown)
     }

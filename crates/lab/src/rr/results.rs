@@ -31,11 +31,15 @@ fn parameters(config: &Config) -> Value {
 
 /// Returns the document of `rows`.
 pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
-    let figures = if config.is_published() {
-        figures(rows, &["coalesce"])
-    } else {
-        Vec::new()
+    let mut figures = match config.is_published() {
+        true => figures(rows),
+        false => Vec::new(),
     };
+    for figure in &mut figures {
+        // Only the simulator has this constant.
+        figure.constants.retain(|name| *name != "host_latency");
+    }
+    let series = rows.iter().flat_map(|row| row.series(config.row_ns()));
     let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
     Document {
         version: DOCUMENT_VERSION,
@@ -47,6 +51,7 @@ pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
         parameters: parameters(config),
         rows: rows.iter().map(value).collect(),
         figures,
+        series: series.collect(),
         ..Document::default()
     }
 }

@@ -1,23 +1,21 @@
-//! Runs every rule on a trace of one seed, and summarises the seeds.
+//! Runs every rule on a trace with each of its seeds.
 
-use std::sync::Arc;
-
-use super::points::{Points, need_over_time, thinned};
 use super::row::{OfSeed, row};
 use super::rule::RuleName;
 use crate::error::ScenarioError;
+use crate::pattern::read::PatternFile;
 use crate::pattern::{Family, Times};
 use crate::scenario::Results;
 use taut_report::document::Series;
 use taut_sim::completion_trace::{CompletionTrace, TraceReport, smallest_sufficient_limit};
 
 /// Name of the series of the required in-flight.
-pub const NEED: &str = "need of an interval";
+pub(super) const NEED: &str = "need of an interval";
 
 /// A trace, or its family and times.
-pub(super) enum TraceSource {
+pub enum TraceSource {
     /// A trace from a file.
-    File(Box<CompletionTrace>),
+    File(Box<PatternFile>),
     /// A synthetic trace.
     Synthetic(&'static Family, Times),
 }
@@ -26,7 +24,7 @@ impl TraceSource {
     /// Returns its name.
     pub fn name(&self) -> &str {
         match self {
-            Self::File(trace) => &trace.id,
+            Self::File(file) => &file.pattern.id,
             Self::Synthetic(family, _) => family.name,
         }
     }
@@ -34,76 +32,60 @@ impl TraceSource {
     /// Returns the trace for a seed.
     pub fn trace(&self, seed: u64) -> CompletionTrace {
         match self {
-            Self::File(trace) => (**trace).clone(),
+            Self::File(file) => file.pattern.clone(),
             Self::Synthetic(family, times) => family.pattern(seed, *times),
         }
     }
 
     /// Returns how many of `seeds` differ.
-    pub const fn seeds(&self, seeds: u32) -> u32 {
+    const fn seeds(&self, seeds: u32) -> u32 {
         match self {
             Self::File(_) => 1,
             Self::Synthetic(..) => seeds,
         }
     }
-}
 
-/// A trace with one seed.
-pub struct LimitRulesCase {
-    pub(super) source: Arc<TraceSource>,
-    /// Index of the seed.
-    number: u32,
-    seed: u64,
-}
-
-/// Results of the rules that could run.
-pub struct LimitRulesOutcome {
-    target: f64,
-    of_rules: Vec<Option<OfSeed>>,
-    /// The required in-flight of each interval and the limits, only for the first seed.
-    series: Vec<Series>,
-}
-
-/// A finished case.
-pub(super) type Ran<'a> = (&'a LimitRulesCase, &'a LimitRulesOutcome);
-
-impl LimitRulesCase {
-    /// Creates the case of the source with the `number`-th seed from `first_seed`.
-    pub(super) fn new(source: Arc<TraceSource>, number: u32, first_seed: u64) -> Self {
-        Self {
-            source,
-            number,
-            seed: first_seed.wrapping_add(number.into()),
-        }
-    }
-
-    pub(super) fn run(&self, rules: &[RuleName]) -> Result<LimitRulesOutcome, ScenarioError> {
-        let trace = self.source.trace(self.seed);
-        let fixed_bytes = smallest_sufficient_limit(&trace)?;
-        let fixed = RuleName::Fixed.observe(&trace, fixed_bytes)?;
-        let (mut of_rules, mut series) = (Vec::new(), Vec::new());
-        let mut draw = |what: &str, name, points: Points| {
-            if self.number == 0 {
-                let row = format!("{}: {what}", self.source.name());
-                series.push(Series::bytes(row, name, points));
-            }
-        };
-        draw(NEED, "need", need_over_time(&trace));
-        for rule in rules {
-            let seen = match rule {
-                RuleName::Fixed => fixed.clone(),
-                rule => rule.observe(&trace, fixed_bytes)?,
+    /// Runs the rules with `seeds` seeds from `first_seed`. Returns a row for each rule, and the
+    /// limits and the required in-flight over time with the first seed.
+    pub(super) fn run(
+        &self,
+        rules: &[RuleName],
+        first_seed: u64,
+        seeds: u32,
+    ) -> Result<Results, ScenarioError> {
+        let mut found = Results::default();
+        let mut of_rules = vec![Vec::new(); rules.len()];
+        let mut target = 0.0;
+        for number in 0..self.seeds(seeds) {
+            let trace = self.trace(first_seed.wrapping_add(number.into()));
+            target = trace.utilisation;
+            let mut draw = |what: &str, name, points: Points| {
+                if number == 0 {
+                    let row = format!("{}: {what}", self.name());
+                    found.series.push(Series::bytes(row, name, points));
+                }
             };
-            if let Some(seen) = &seen {
-                draw(&rule.to_string(), "limit", limit_over_time(&trace, seen));
+            draw(NEED, "need", need_over_time(&trace));
+            let fixed_bytes = smallest_sufficient_limit(&trace)?;
+            let fixed = RuleName::Fixed.observe(&trace, fixed_bytes)?;
+            for (rule, of_rule) in rules.iter().zip(&mut of_rules) {
+                let seen = match rule {
+                    RuleName::Fixed => fixed.clone(),
+                    rule => rule.observe(&trace, fixed_bytes)?,
+                };
+                if let Some(seen) = seen {
+                    draw(&rule.to_string(), "limit", limit_over_time(&trace, &seen));
+                    of_rule.push(OfSeed::new(&trace, &seen, fixed.as_ref()));
+                }
             }
-            of_rules.push(seen.map(|seen| OfSeed::new(&trace, &seen, fixed.as_ref())));
         }
-        Ok(LimitRulesOutcome {
-            target: trace.utilisation,
-            of_rules,
-            series,
-        })
+        let rows = rules.iter().zip(&of_rules);
+        let rows = rows.filter_map(|(rule, seeds)| row(self.name(), rule, target, seeds));
+        found.rows = rows.collect();
+        if let Self::File(file) = self {
+            found.notes.clone_from(&file.warnings);
+        }
+        Ok(found)
     }
 }
 
@@ -116,15 +98,43 @@ fn limit_over_time(trace: &CompletionTrace, seen: &TraceReport) -> Points {
     points
 }
 
-/// Adds the results of all seeds of one trace, at least one: a row for each rule.
-pub(super) fn push(found: &mut Results, rules: &[RuleName], seeds: &[Ran<'_>]) {
-    let (first, outcome) = seeds[0];
-    let row = |(index, rule): (usize, &RuleName)| {
-        let of_rule = |(_, it): &Ran<'_>| it.of_rules[index].clone();
-        let of_rule: Vec<OfSeed> = seeds.iter().filter_map(of_rule).collect();
-        row(first.source.name(), rule, outcome.target, &of_rule)
-    };
-    let rows = rules.iter().enumerate().filter_map(row);
-    found.rows.extend(rows);
-    found.series.extend_from_slice(&outcome.series);
+/// Samples of a time series: finer than the width of a plot.
+const STEPS: u64 = 600;
+
+/// Values from their time on: (ns, bytes).
+type Points = Vec<(u64, f64)>;
+
+/// Returns the required in-flight of each interval of the first queue, for a sender that refills at
+/// once: the bytes that the wire can send in it. Each sample is a maximum.
+fn need_over_time(pattern: &CompletionTrace) -> Points {
+    let mut now_ns = 0;
+    let intervals = pattern.queues.first().into_iter().flat_map(|it| it.iter());
+    let needs = intervals.map(|interval| {
+        let after = pattern.rates.partition_point(|&(at_ns, _)| at_ns <= now_ns);
+        let bytes_per_s = pattern.rates[..after].last().map_or(0, |rate| rate.1);
+        let need = interval.gap_ns as f64 * bytes_per_s as f64 / 1e9;
+        let at_ns = now_ns;
+        now_ns += interval.gap_ns;
+        (at_ns, need)
+    });
+    thinned(needs, pattern.end_ns, f64::max)
+}
+
+/// Returns one point for each non-empty sample.
+fn thinned(
+    points: impl Iterator<Item = (u64, f64)>,
+    end_ns: u64,
+    join: impl Fn(f64, f64) -> f64,
+) -> Points {
+    let step_ns = (end_ns / STEPS).max(1);
+    let mut thin: Points = Vec::new();
+    for (at_ns, value) in points.take_while(|point| point.0 < end_ns) {
+        match thin.last_mut() {
+            Some((last_ns, last)) if *last_ns / step_ns == at_ns / step_ns => {
+                *last = join(*last, value);
+            }
+            _ => thin.push((at_ns, value)),
+        }
+    }
+    thin
 }

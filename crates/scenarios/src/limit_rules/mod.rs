@@ -1,16 +1,14 @@
 //! Comparison of limit rules on completion traces.
 
 mod compare;
-mod overrun;
-mod points;
 mod row;
 mod rule;
+pub(crate) mod show;
 mod summary;
 
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::pattern::read::{PatternFile, read};
 use crate::pattern::{Times, synthetic};
@@ -18,8 +16,8 @@ use crate::prelude::*;
 use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
 
-pub use compare::{LimitRulesCase, LimitRulesOutcome, NEED};
-use compare::{Ran, TraceSource};
+use compare::NEED;
+pub use compare::TraceSource;
 pub use rule::RuleName;
 
 const MAX_SEEDS: u32 = 31;
@@ -48,41 +46,19 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl LimitRulesSettings {
-    /// Returns each trace with each of its seeds; `warn` is called for unknown keys of the files.
-    ///
-    /// # Errors
-    /// The first file that is not a valid trace, and the line.
-    pub fn cases_with(&self, seed: u64, warn: impl FnMut(&str)) -> Cases<Self> {
-        let of_source = |source: TraceSource| {
-            let source = Arc::new(source);
-            let seeds = 0..source.seeds(self.seeds);
-            seeds.map(move |number| {
-                let case = LimitRulesCase::new(source.clone(), number, seed);
-                (source.name().to_owned(), case)
-            })
-        };
-        let sources = self.sources(warn)?.into_iter();
-        Ok(sources.flat_map(of_source).collect())
-    }
-
-    fn sources(&self, mut warn: impl FnMut(&str)) -> Result<Vec<TraceSource>, ScenarioError> {
+    fn sources(&self) -> Result<Vec<TraceSource>, ScenarioError> {
         let times = Times {
             warm_ns: self.warm_up.0,
             end_ns: self.warm_up.0 + self.duration.0,
         };
         let named = |name: &String| synthetic().find(|family| family.name == name);
         let named = self.patterns.iter().filter_map(named);
-        let named = named.map(|family| TraceSource::Synthetic(family, times));
-        let mut sources: Vec<TraceSource> = named.collect();
-        for path in &self.files {
-            let found = read_file(path).map_err(|error| of_file(path, error))?;
-            for key in &found.unknown_keys {
-                let path = path.display();
-                warn(&format!("{path}, line 1: unknown key {key:?} is ignored"));
-            }
-            sources.push(TraceSource::File(Box::new(found.pattern)));
-        }
-        Ok(sources)
+        let named = named.map(|family| Ok(TraceSource::Synthetic(family, times)));
+        let files = self.files.iter().map(|path| {
+            let file = read_file(path).map_err(|error| of_file(path, error))?;
+            Ok(TraceSource::File(Box::new(file)))
+        });
+        named.chain(files).collect()
     }
 }
 
@@ -107,7 +83,11 @@ fn known_names(files: &[PathBuf]) -> impl Fn(&str, &[String]) -> Validation {
 
 fn read_file(path: &Path) -> Result<PatternFile, ScenarioError> {
     let stem = path.file_stem().unwrap_or(path.as_os_str());
-    read(BufReader::new(File::open(path)?), &stem.to_string_lossy())
+    let mut found = read(BufReader::new(File::open(path)?), &stem.to_string_lossy())?;
+    for warning in &mut found.warnings {
+        *warning = format!("{}, {warning}", path.display());
+    }
+    Ok(found)
 }
 
 fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {
@@ -122,28 +102,16 @@ fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {
 }
 
 impl Scenario for LimitRulesSettings {
-    type Case = LimitRulesCase;
-    type Outcome = LimitRulesOutcome;
+    type Case = TraceSource;
 
-    fn cases(&self, seed: u64) -> Cases<Self> {
-        self.cases_with(seed, |_| {})
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let sources = self.sources()?.into_iter();
+        let named = |source: TraceSource| (source.name().to_owned(), source);
+        Ok(sources.map(named).collect())
     }
 
-    fn run(&self, case: &LimitRulesCase, _seed: u64) -> Result<LimitRulesOutcome, ScenarioError> {
-        case.run(&self.rules)
-    }
-
-    /// Returns the results of each trace all of whose seeds have been run.
-    fn results(&self, ran: &[(&LimitRulesCase, &LimitRulesOutcome)]) -> Results {
-        let same_source =
-            |one: &Ran<'_>, next: &Ran<'_>| Arc::ptr_eq(&one.0.source, &next.0.source);
-        let mut found = Results::default();
-        for seeds in ran.chunk_by(same_source) {
-            if seeds.len() == seeds[0].0.source.seeds(self.seeds) as usize {
-                compare::push(&mut found, &self.rules, seeds);
-            }
-        }
-        found
+    fn run(&self, source: &TraceSource, seed: u64) -> Result<Results, ScenarioError> {
+        source.run(&self.rules, seed, self.seeds)
     }
 
     fn summary(rows: &[serde_json::Value]) -> Option<Summary> {

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::RuleName;
-use super::overrun::largest_overrun;
-use taut_sim::completion_trace::{CompletionTrace, TraceReport};
+use taut_sim::completion_trace::{CompletionTrace, LOSS_STEP_NS, TraceReport};
 use taut_sim::convergence::{ConvergenceTimes, convergence_times};
 
 /// Results of one seed.
@@ -100,6 +99,47 @@ fn interval95(values: &[f64]) -> Option<[f64; 2]> {
     let count = values.len() as f64;
     let half = student * libm::sqrt(squares / (count - 1.0) / count);
     Some([mean - half, mean + half])
+}
+
+/// Learning time of a new queue, in ns.
+const LEARNS_NS: u64 = 1_000_000_000;
+
+/// The largest ratio of losses to the loss budget.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Overrun {
+    /// Losses since the start over the allowed losses.
+    over_allowed: f64,
+    /// Its time, in s.
+    at_s: f64,
+}
+
+/// Returns the largest overrun of the mean over all seeds, for a target utilisation; `None` without
+/// data.
+fn largest_overrun<'l>(
+    seeds: impl Iterator<Item = &'l [(u64, u64)]>,
+    target: f64,
+) -> Option<Overrun> {
+    let mut sums: Vec<(u64, u64)> = Vec::new();
+    for totals in seeds {
+        let steps = sums.len().max(totals.len());
+        // A seed whose last step is earlier than that of others keeps its last value.
+        let last = |of: &[(u64, u64)]| of.last().copied().unwrap_or_default();
+        let (last_sum, last_total) = (last(&sums), last(totals));
+        sums.resize(steps, last_sum);
+        for (step, sum) in sums.iter_mut().enumerate() {
+            let (dry_ns, busy_and_dry_ns) = totals.get(step).copied().unwrap_or(last_total);
+            *sum = (sum.0 + dry_ns, sum.1 + busy_and_dry_ns);
+        }
+    }
+    let later = sums
+        .iter()
+        .enumerate()
+        .skip((LEARNS_NS / LOSS_STEP_NS) as usize - 1);
+    let broken = later.map(|(step, &(dry_ns, busy_and_dry_ns))| Overrun {
+        over_allowed: dry_ns as f64 / ((1.0 - target) * busy_and_dry_ns.max(1) as f64),
+        at_s: ((step as u64 + 1) * LOSS_STEP_NS) as f64 / 1e9,
+    });
+    broken.max_by(|a, b| a.over_allowed.total_cmp(&b.over_allowed))
 }
 
 #[cfg(test)]

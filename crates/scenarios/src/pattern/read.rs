@@ -17,8 +17,8 @@ const MAX_LINE_BYTES: u64 = 64;
 pub struct PatternFile {
     /// The trace.
     pub pattern: CompletionTrace,
-    /// Unknown keys of the header.
-    pub unknown_keys: Vec<String>,
+    /// A warning for each unknown key of the header.
+    pub warnings: Vec<String>,
 }
 
 /// Reads a trace file, one line at a time. `otherwise_id` is the name of a trace without `id`.
@@ -51,9 +51,10 @@ pub fn read(mut file: impl BufRead, otherwise_id: &str) -> Result<PatternFile, S
         return Err(at(number, message));
     }
     pattern.queues = vec![intervals];
+    let warning = |key: &String| format!("line 1: unknown key {key:?} is ignored");
     Ok(PatternFile {
         pattern,
-        unknown_keys,
+        warnings: unknown_keys.iter().map(warning).collect(),
     })
 }
 

@@ -3,23 +3,33 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Deserialize;
+use serde_json::Value;
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, LateSegmentation};
 
 use crate::on_off::on_off;
+use crate::serde_text::as_text;
 
 /// One combination of limit and segmentation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Case {
     /// The limit of the queue.
+    #[serde(with = "as_text")]
     pub limit: AnyLimit,
     /// Whether the senders use GSO packets.
     pub tso: bool,
     /// Their late segmentation.
+    #[serde(with = "as_text")]
     pub late_segmentation: LateSegmentation,
 }
 
 impl Case {
+    /// Returns the case of a row of a document.
+    pub(super) fn of_row(row: &Value) -> Self {
+        Self::deserialize(row).expect("a row has the fields of its case")
+    }
+
     /// Returns `true` if the queue has a limit.
     pub fn bql(&self) -> bool {
         !self.limit.is_off()

@@ -1,9 +1,10 @@
 //! E1: bulk TCP streams saturate a link while one request/response runs at high priority.
 
 mod case;
+pub(crate) mod charts;
 mod published;
 mod row;
-pub mod show;
+pub(crate) mod table;
 
 use taut_measure::meter::{Meter, Since};
 use taut_path::{AnyLimit, LateSegmentation, Probe, qdisc};
@@ -20,6 +21,7 @@ use crate::two_hosts::{
 use crate::validation::Validation;
 
 pub use case::{Case, Only};
+pub use charts::at_most;
 pub use published::figures;
 pub use row::{Lateness, Row};
 
@@ -97,41 +99,11 @@ impl Settings {
         Ok(world)
     }
 
-    /// Returns the rows of the finished cases, in the format of the lab.
-    pub fn rows_of(&self, ran: &[(&Case, &Row)]) -> Vec<Row> {
-        ran.iter().map(|&(_, row)| row.clone()).collect()
-    }
-}
-
-/// Requires a selection with at least one row for `limits`.
-fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Validation {
-    move |key, rows| {
-        if rows.cases(limits, &[LateSegmentation::Off]).is_empty() {
-            return Err(format!(
-                "{key} is {rows}, which selects no row; allowed with these limits: limit=off"
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// Requires a discipline in `tc` syntax.
-fn discipline(key: &str, spelled: &String) -> Validation {
-    let found = qdisc::by_name(spelled).map(drop);
-    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
-}
-
-impl Scenario for Settings {
-    type Case = Case;
-    type Outcome = Row;
-
-    fn cases(&self, _seed: u64) -> Cases<Self> {
-        let cases = self.rows.cases(&self.limits, &self.late_segmentation);
-        let cases = cases.into_iter().map(|case| (case.to_string(), case));
-        Ok(cases.collect())
-    }
-
-    fn run(&self, case: &Case, seed: u64) -> Result<Row, ScenarioError> {
+    /// Measures a row.
+    ///
+    /// # Errors
+    /// If the settings contradict each other, or a queue becomes faulty.
+    pub fn measure(&self, case: &Case, seed: u64) -> Result<Row, ScenarioError> {
         let meter = |_| Meter::new(Since(self.warm_up.0), 0, self.end_ns());
         let mut world = self.world(case, seed, meter)?;
         world.run_until(self.warm_up.0)?;
@@ -161,17 +133,43 @@ impl Scenario for Settings {
             curve: meter.curve(),
         })
     }
+}
 
-    /// Curves are drawn from the rows, not from series.
-    fn results(&self, ran: &[(&Case, &Row)]) -> Results {
-        let rows = self.rows_of(ran);
-        let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
-        let mut found = Results::default();
-        if self.is_published() {
-            found.figures = figures(&rows, &["coalesce", "host_latency"]);
+/// Requires a selection with at least one row for `limits`.
+fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Validation {
+    move |key, rows| {
+        if rows.cases(limits, &[LateSegmentation::Off]).is_empty() {
+            return Err(format!(
+                "{key} is {rows}, which selects no row; allowed with these limits: limit=off"
+            ));
         }
-        found.rows = rows.iter().map(value).collect();
-        found
+        Ok(())
+    }
+}
+
+/// Requires a discipline in `tc` syntax.
+fn discipline(key: &str, spelled: &String) -> Validation {
+    let found = qdisc::by_name(spelled).map(drop);
+    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
+}
+
+impl Scenario for Settings {
+    type Case = Case;
+
+    fn cases(&self, _seed: u64) -> Cases<Self> {
+        let cases = self.rows.cases(&self.limits, &self.late_segmentation);
+        let cases = cases.into_iter().map(|case| (case.to_string(), case));
+        Ok(cases.collect())
+    }
+
+    fn run(&self, case: &Case, seed: u64) -> Result<Results, ScenarioError> {
+        let row = self.measure(case, seed)?;
+        let mut found = Results::row(serde_json::to_value(&row).unwrap_or_default());
+        found.series = row.series(self.end_ns());
+        if self.is_published() {
+            found.figures = figures(&[row]);
+        }
+        Ok(found)
     }
 
     fn traces(&self, seed: u64) -> Vec<TraceRow<'_>> {

@@ -5,8 +5,10 @@ use serde::{Serialize, Serializer};
 use taut_path::{AnyLimit, LateSegmentation};
 
 use super::Case;
+use super::charts::{IN_RING, LIMIT, distribution};
 use crate::serde_text::as_text;
 use taut_measure::meter::{Curve, Quantiles};
+use taut_report::document::Series;
 
 /// One combination of limit and TSO.
 #[derive(Debug, Clone, Serialize)]
@@ -108,6 +110,25 @@ impl Lateness {
 }
 
 impl Row {
+    /// Returns the curves of a row that took `length_ns`, and its latencies.
+    pub fn series(&self, length_ns: u64) -> Vec<Series> {
+        let name = self.case().to_string();
+        let bytes = |what, values: &[u64]| {
+            let steps = values.len() as u64;
+            let point = |(at, &value)| (at as u64 * length_ns / steps, value as f64);
+            Series::bytes(&*name, what, values.iter().enumerate().map(point))
+        };
+        let mut found = vec![bytes(IN_RING, &self.curve.in_flight_bytes)];
+        // Only a limit in bytes is comparable with the bytes in the ring.
+        if self.limit_bytes_p50.is_some() {
+            found.push(bytes(LIMIT, &self.curve.limit));
+        }
+        if !self.latency_ns.is_empty() {
+            found.push(distribution(&*name, &self.latency_ns));
+        }
+        found
+    }
+
     /// Returns the case of the row.
     pub fn case(&self) -> Case {
         Case {

@@ -136,7 +136,6 @@ impl SingleQueueSettings {
 
 impl Scenario for SingleQueueSettings {
     type Case = SingleQueueCase;
-    type Outcome = Results;
 
     /// Returns the traffic under each rule, unless rules are compared.
     fn cases(&self, _seed: u64) -> Cases<Self> {
@@ -162,10 +161,6 @@ impl Scenario for SingleQueueSettings {
             Some(rule) => self.run_one(&case.traffic, rule, seed),
             None => self.compare(&case.traffic, seed),
         }
-    }
-
-    fn results(&self, ran: &[(&SingleQueueCase, &Results)]) -> Results {
-        Results::of(ran)
     }
 
     fn described(&self) -> &'static str {

@@ -76,34 +76,8 @@ pub struct PolledReap {
 pub struct Bursts {
     packets: u32,
     every: Time,
-    #[serde(default = "no_time")]
+    #[serde(default)]
     jitter: Time,
-}
-
-impl RareInterval {
-    fn check(self, duration: Time) -> Validation {
-        validation::within(1..=u32::MAX)("rare_gap.one_in", &self.one_in)?;
-        validation::up_to(duration)("rare_gap.gap", &self.gap)
-    }
-}
-
-impl PolledReap {
-    fn check(self, duration: Time) -> Validation {
-        validation::within(1..=u32::MAX)("reap.packets", &self.packets)?;
-        validation::up_to(duration)("reap.gap", &self.gap)
-    }
-}
-
-impl Bursts {
-    fn check(self, duration: Time) -> Validation {
-        validation::within(1..=1 << 16)("bursts.packets", &self.packets)?;
-        validation::within(Time(1_000)..=duration)("bursts.every", &self.every)?;
-        validation::up_to(duration)("bursts.jitter", &self.jitter)
-    }
-}
-
-const fn no_time() -> Time {
-    Time(0)
 }
 
 /// Maximum number of packet sizes and rates of a run.
@@ -126,9 +100,19 @@ impl Traffic {
         if let Some(at_most) = &self.at_most {
             validation::duration("at_most", at_most)?;
         }
-        self.rare_gap.map_or(Ok(()), |it| it.check(duration))?;
-        self.reap.map_or(Ok(()), |it| it.check(duration))?;
-        self.bursts.map_or(Ok(()), |it| it.check(duration))?;
+        if let Some(RareInterval { one_in, gap }) = &self.rare_gap {
+            validation::within(1..=u32::MAX)("rare_gap.one_in", one_in)?;
+            up_to("rare_gap.gap", gap)?;
+        }
+        if let Some(PolledReap { packets, gap }) = &self.reap {
+            validation::within(1..=u32::MAX)("reap.packets", packets)?;
+            up_to("reap.gap", gap)?;
+        }
+        if let Some(bursts) = &self.bursts {
+            validation::within(1..=1 << 16)("bursts.packets", &bursts.packets)?;
+            validation::within(Time(1_000)..=duration)("bursts.every", &bursts.every)?;
+            up_to("bursts.jitter", &bursts.jitter)?;
+        }
         self.gso_packet().map(drop)
     }
 

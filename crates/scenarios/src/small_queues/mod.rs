@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::prelude::*;
 use crate::serde_text::as_texts;
 use late_sockets::LateSockets;
-use one_stream::{OneStream, StreamReport};
+use one_stream::{OneStream, STREAM, us};
 
 settings! {
     SmallQueuesSettings, "small-queues" {
@@ -73,15 +73,6 @@ pub enum SmallQueuesCase {
     LateSockets(LateSockets),
 }
 
-/// The outcome of a run.
-pub enum SmallQueuesOutcome {
-    /// One stream.
-    Stream(StreamReport),
-    /// Many sockets: a row.
-    LateSockets(Value),
-}
-
-const STREAM: &str = "stream";
 const KNEE: &str = "knee";
 const ORPHANS: &str = "orphaning driver";
 
@@ -155,51 +146,8 @@ impl SmallQueuesSettings {
     }
 }
 
-/// Compares a row with published results, if there are any. `kept` is the share of the throughput
-/// without a budget.
-fn figure(run: &OneStream, seen: &StreamReport, kept: f64) -> Option<Figure> {
-    let kib = |kib: u32| Budget::Bytes(kib << 10);
-    let buffering_ms = seen.backlog_p90_ns as f64 / 1e6;
-    let value = |key: &str| seen.row[key].as_f64().unwrap_or_default();
-    let mbit = run.rate.0 / 1_000_000;
-    let budget = run.budget;
-    let (id, published, value, unit): (_, &[f64], _, _) = match (run.part, mbit, run.tso) {
-        (STREAM, 1_000, false) if budget == kib(128) => {
-            ("1gbit, 128k, buffering", &[0.0, 1.0], buffering_ms, "ms")
-        }
-        (STREAM, 100, false) if budget == kib(128) => {
-            ("100mbit, 128k, buffering", &[0.0, 8.0], buffering_ms, "ms")
-        }
-        (STREAM, 100, false) if budget == Budget::None => {
-            ("100mbit, none, buffering", &[130.0], buffering_ms, "ms")
-        }
-        (STREAM, 1_000, true) if budget == Budget::None => {
-            let bytes = value("backlog_p90_bytes");
-            ("1gbit, none, backlog", &[3e6], bytes, "bytes")
-        }
-        (STREAM, 1_000, true) if budget == Budget::Bytes(40_000) => {
-            let bytes = value("packet_mean_bytes");
-            ("1gbit, 40000, GSO packet", &[20e3], bytes, "bytes")
-        }
-        (KNEE, 10_000, _) if budget == kib(64) => {
-            ("10gbit, 64k, throughput kept", &[1.0], kept, "")
-        }
-        (KNEE, 20_000, _) if budget == kib(128) => {
-            ("20gbit, 128k, throughput kept", &[1.0], kept, "")
-        }
-        _ => return None,
-    };
-    let coalesce = match run.part {
-        KNEE => "knee_coalesce",
-        _ => "coalesce",
-    };
-    let id = format!("E3, {id}");
-    Some(Figure::new(id, published, value, unit, &[coalesce]))
-}
-
 impl Scenario for SmallQueuesSettings {
     type Case = SmallQueuesCase;
-    type Outcome = SmallQueuesOutcome;
 
     fn cases(&self, seed: u64) -> Cases<Self> {
         if !self.sockets.is_empty() {
@@ -219,59 +167,38 @@ impl Scenario for SmallQueuesSettings {
         Ok(streams.into_iter().map(named).collect())
     }
 
-    fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<SmallQueuesOutcome, ScenarioError> {
-        Ok(match case {
-            SmallQueuesCase::Stream(run) => SmallQueuesOutcome::Stream(run.run()?),
-            SmallQueuesCase::LateSockets(case) => {
-                SmallQueuesOutcome::LateSockets(self.late_row(case, seed)?)
-            }
-        })
+    fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<Results, ScenarioError> {
+        match case {
+            SmallQueuesCase::Stream(run) => run.run(),
+            SmallQueuesCase::LateSockets(case) => Ok(Results::row(self.late_row(case, seed)?)),
+        }
     }
 
-    fn results(&self, ran: &[(&SmallQueuesCase, &SmallQueuesOutcome)]) -> Results {
-        let mut found = Results::default();
-        // The part and the throughput of the last row without a budget, the reference of the
-        // following ones.
-        let mut unlimited = ("", 0.0);
-        for it in ran {
-            match it {
-                (SmallQueuesCase::Stream(run), SmallQueuesOutcome::Stream(seen)) => {
-                    let throughput = seen.row["throughput_bits_per_s"].as_f64().unwrap_or(0.0);
-                    if run.budget == Budget::None {
-                        unlimited = (run.part, throughput);
-                    }
-                    let kept = (unlimited.0 == run.part).then(|| throughput / unlimited.1);
-                    self.push_stream(&mut found, run, (seen, kept));
-                }
-                (_, SmallQueuesOutcome::LateSockets(row)) => found.rows.push(row.clone()),
-                (SmallQueuesCase::LateSockets(_), SmallQueuesOutcome::Stream(_)) => {}
+    /// Adds the share of the throughput that each budget kept: of the last row of its part without
+    /// a budget.
+    fn complete(&self, results: &mut Results) {
+        let (mut unlimited, mut kept_shares) = ((Value::Null, 0.0), Vec::new());
+        for row in results
+            .rows
+            .iter_mut()
+            .filter(|row| row["part"].is_string())
+        {
+            let throughput = row["throughput_bits_per_s"].as_f64().unwrap_or(0.0);
+            if row["budget"] == Budget::None.to_string() {
+                unlimited = (row["part"].clone(), throughput);
+            }
+            let kept = (unlimited.0 == row["part"]).then(|| throughput / unlimited.1);
+            row["kept_share"] = kept.into();
+            // The published results are for the first interval.
+            if row["part"] == KNEE && row["coalesce_us"] == us(self.knee_coalesce[0].0) {
+                let rate = Rate(row["rate_bits_per_s"].as_u64().unwrap_or(0));
+                let budget = row["budget"].as_str().unwrap_or_default();
+                let id = format!("E3, {rate}, {budget}, throughput kept");
+                kept_shares.push((id, kept.unwrap_or(0.0)));
             }
         }
-        found
-    }
-}
-
-impl SmallQueuesSettings {
-    /// Adds the row of a stream, its comparison, and the data below its socket over the measured
-    /// time.
-    fn push_stream(
-        &self,
-        found: &mut Results,
-        run: &OneStream,
-        (seen, kept): (&StreamReport, Option<f64>),
-    ) {
-        if run.part != KNEE || run.coalesce == self.knee_coalesce[0] {
-            found.figures.extend(figure(run, seen, kept.unwrap_or(0.0)));
-        }
-        let mut row = seen.row.clone();
-        row["kept_share"] = kept.into();
-        found.rows.push(row);
-        if run.part == STREAM {
-            let tso = if run.tso { "TSO" } else { "no TSO" };
-            let mbit = run.rate.0 / 1_000_000;
-            let row = format!("{mbit} Mbit/s, {tso}, {}", run.budget);
-            let backlog = seen.backlog_over_time.clone();
-            found.series.push(Series::bytes(row, "backlog", backlog));
+        for (id, kept) in kept_shares {
+            results.compare::<Self>(id, kept);
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
-use taut_measure::meter::{Level, Quantiles, Since};
+use serde_json::json;
+use taut_measure::meter::{Level, Since};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
 use taut_path::{AnyLimit, Event, Packet, Probe, Segmentation};
@@ -13,13 +13,19 @@ use taut_sim::nic::{Framing, link_ns};
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
+use super::SmallQueuesSettings;
 use crate::budget::Budget;
 use crate::error::ScenarioError;
+use crate::scenario::Results;
 use crate::two_hosts::{
     FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, card,
     first_band, hosts, request_response, stream, world,
 };
 use taut_path::units::{Rate, Time};
+use taut_report::document::Series;
+
+/// The part of the stream with requests.
+pub(super) const STREAM: &str = "stream";
 
 /// Capacity of `pfifo_fast`, in packets.
 const QDISC_PACKETS: u32 = 1_000;
@@ -50,19 +56,10 @@ pub struct OneStream {
     pub seed: u64,
 }
 
-/// Results of the measured time.
-pub struct StreamReport {
-    /// The row. Its `kept_share` depends on other rows.
-    pub row: Value,
-    /// 90th percentile of the link time of the data below the socket.
-    pub backlog_p90_ns: u64,
-    /// Samples of this data, in bytes.
-    pub backlog_over_time: Vec<(u64, f64)>,
-}
-
 impl OneStream {
-    /// Runs it in virtual time.
-    pub fn run(&self) -> Result<StreamReport, ScenarioError> {
+    /// Runs it in virtual time. Returns the row, whose `kept_share` depends on other rows, its
+    /// comparison with published results, and the data below the socket over the measured time.
+    pub fn run(&self) -> Result<Results, ScenarioError> {
         let mut world = self.world()?;
         world.run_until(self.warm_up_ns)?;
         let before = world.arrived_bytes(SERVER);
@@ -70,7 +67,9 @@ impl OneStream {
         let delivered = world.arrived_bytes(SERVER) - before;
         let throughput = delivered as f64 * 8e9 / self.duration_ns as f64;
         let below = world.probe(CLIENT);
-        let (backlog_bytes, backlog_ns) = (below.bytes.quantiles(), below.backlog_ns(self.rate.0));
+        let (backlog_bytes, time_bytes) = (below.bytes.quantiles(), below.time_bytes.quantiles());
+        let [p90_ns, max_ns] =
+            [time_bytes.p90, time_bytes.max].map(|bytes| link_ns(bytes, self.rate.0));
         let packet_mean_bytes = below.stream_bytes as f64 / below.stream_packets.max(1) as f64;
         let cwnd_bytes = samples.cwnd_bytes as f64;
         // Twice the window, in memory: the send buffer after autotuning.
@@ -80,8 +79,7 @@ impl OneStream {
         let latency_ns = world.latency_ns();
         let latency_us =
             |share| (!latency_ns.is_empty()).then(|| latency_ns.value_at_quantile(share) / 1_000);
-        let us = |ns: u64| ns as f64 / 1e3;
-        let row = json!({
+        let mut found = Results::row(json!({
             "part": self.part,
             "rate_bits_per_s": self.rate.0,
             "coalesce_us": us(self.coalesce.0),
@@ -95,8 +93,8 @@ impl OneStream {
             "backlog_mean_bytes": below.bytes.mean(),
             "backlog_p90_bytes": backlog_bytes.p90,
             "backlog_max_bytes": backlog_bytes.max,
-            "backlog_p90_us": us(backlog_ns.p90),
-            "backlog_max_us": us(backlog_ns.max),
+            "backlog_p90_us": us(p90_ns),
+            "backlog_max_us": us(max_ns),
             "charged_max_bytes": samples.charged_max_bytes,
             "packet_mean_bytes": packet_mean_bytes,
             "round_trip_mean_us": samples.srtt_ns as f64 / SAMPLES as f64 / 1e3,
@@ -108,12 +106,33 @@ impl OneStream {
             "deferred": totals.deferred,
             "drops": world.dropped_packets(CLIENT),
             "orphaned_packets": world.orphaned_packets(CLIENT),
-        });
-        Ok(StreamReport {
-            row,
-            backlog_p90_ns: backlog_ns.p90,
-            backlog_over_time: samples.backlog_bytes,
-        })
+        }));
+        if self.part == STREAM {
+            self.compare(&mut found, p90_ns);
+            let tso = if self.tso { "TSO" } else { "no TSO" };
+            let (mbit, budget) = (self.rate.0 / 1_000_000, self.budget);
+            let row = format!("{mbit} Mbit/s, {tso}, {budget}");
+            found
+                .series
+                .push(Series::bytes(row, "backlog", samples.backlog_bytes));
+        }
+        Ok(found)
+    }
+
+    /// Compares the row with published results.
+    fn compare(&self, found: &mut Results, backlog_p90_ns: u64) {
+        let bytes = |key: &str| found.rows[0][key].as_f64().unwrap_or_default();
+        let (backlog, packet) = (bytes("backlog_p90_bytes"), bytes("packet_mean_bytes"));
+        let mut compare = |what: &str, value: f64| {
+            let id = format!("E3, {}, {}, {what}", self.rate, self.budget);
+            found.compare::<SmallQueuesSettings>(id, value);
+        };
+        if self.tso {
+            compare("backlog", backlog);
+            compare("GSO packet", packet);
+        } else {
+            compare("buffering", backlog_p90_ns as f64 / 1e6);
+        }
     }
 
     /// Returns the maximum payload rate of the link, in bit/s.
@@ -194,6 +213,11 @@ impl OneStream {
     }
 }
 
+/// Converts ns to us.
+pub(super) fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
 /// The stream is connected first.
 const BULK: u32 = 0;
 
@@ -248,18 +272,6 @@ impl Below {
         self.bytes.change(left, now_ns, &self.from);
         let left = self.time_bytes.now.saturating_sub(time_bytes);
         self.time_bytes.change(left, now_ns, &self.from);
-    }
-
-    /// Returns the link time of the data below the sockets.
-    fn backlog_ns(&self, rate_bits_per_s: u64) -> Quantiles {
-        let ns = |bytes| link_ns(bytes, rate_bits_per_s);
-        let Quantiles { p10, p50, p90, max } = self.time_bytes.quantiles();
-        Quantiles {
-            p10: ns(p10),
-            p50: ns(p50),
-            p90: ns(p90),
-            max: ns(max),
-        }
     }
 }
 

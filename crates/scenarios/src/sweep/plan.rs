@@ -158,15 +158,13 @@ impl Plan {
 
     /// Returns the run of a case, and the case's number in it.
     fn at(&self, mut case: usize) -> (&SharedRun, usize) {
-        let mut runs = self.parts.iter().map(|it| &it.run);
-        let run = runs.find(|run| {
-            let is_in_it = case < run.cases();
-            if !is_in_it {
-                case -= run.cases();
+        for part in &self.parts {
+            if case < part.run.cases() {
+                return (&part.run, case);
             }
-            is_in_it
-        });
-        (run.unwrap_or(&self.base), case)
+            case -= part.run.cases();
+        }
+        (&self.base, case)
     }
 }
 

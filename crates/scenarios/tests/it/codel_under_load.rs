@@ -106,6 +106,7 @@ fn sparse_fq_codel_flow_waits_for_ring_only() {
 fn latency_distributions_end_at_one() {
     let found = found("codel");
     assert_eq!(found.series.len(), 4);
+    assert_eq!(found.figures.len(), 8, "two of each row");
     for series in &found.series {
         let rises = |two: &[(u64, f64)]| two[0].0 <= two[1].0 && two[0].1 < two[1].1;
         assert!(series.points.windows(2).all(rises), "{}", series.row);

@@ -25,7 +25,8 @@ fn complete_file_is_parsed() {
         "\n100 0\r\n\n  200\t17\n"
     );
     let found = read(text.as_bytes(), "file name").expect("a pattern");
-    assert_eq!(found.unknown_keys, ["colour", "burst.x"]);
+    let unknown = |key| format!("line 1: unknown key {key:?} is ignored");
+    assert_eq!(found.warnings, ["colour", "burst.x"].map(unknown));
     let pattern = found.pattern;
     assert_eq!(pattern.id, "p");
     assert_eq!(pattern.rates, [(0, 125_000_000), (200, 12_500_000)]);
@@ -79,7 +80,8 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""rate_bytes_per_us": 125, "end_ns": 300, "end_ns": 5"#),
-            "line 1: duplicate key end_ns",
+            "line 1: the first line must be a JSON object such as {\"id\": \"name\", \
+             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}: duplicate field `end_ns`",
         ),
         (
             "[1]\n".to_owned(),
@@ -91,7 +93,9 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""end_ns": "soon""#),
-            "line 1: end_ns: invalid type: string \"soon\", expected u64",
+            "line 1: the first line must be a JSON object such as {\"id\": \"name\", \
+             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}: invalid type: string \
+             \"soon\", expected u64 at line 1 column 17",
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "burst": {"objects": 3}"#),
@@ -165,7 +169,8 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "budget": -1"#),
-            "line 1: budget: invalid value: integer `-1`",
+            "line 1: the first line must be a JSON object such as {\"id\": \"name\", \
+             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}: invalid value: integer `-1`",
         ),
         (
             header(

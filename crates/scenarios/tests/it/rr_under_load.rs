@@ -4,7 +4,6 @@
 use taut_path::units::{Rate, Time};
 use taut_path::{AnyLimit, LateSegmentation};
 use taut_scenarios::rr_under_load::{Case, Row, Settings};
-use taut_scenarios::scenario::Scenario;
 use taut_scenarios::schema::Schema;
 
 const DURATION_NS: u64 = 2_000_000_000;
@@ -27,7 +26,7 @@ const fn case(limit: AnyLimit, tso: bool) -> Case {
 }
 
 fn run(limit: AnyLimit, tso: bool) -> Row {
-    let outcome = e1().run(&case(limit, tso), 1);
+    let outcome = e1().measure(&case(limit, tso), 1);
     outcome.expect("E1 can be run")
 }
 
@@ -131,7 +130,7 @@ fn invalid_settings_are_rejected() {
         let mut settings = e1();
         change(&mut settings);
         let case = case(AnyLimit::dql(), false);
-        let error = settings.run(&case, 1).map(drop).expect_err("cannot be");
+        let error = settings.measure(&case, 1).map(drop).expect_err("cannot be");
         error.to_string()
     };
     assert!(rejected(&|e| e.ring = 0).contains("ring has 0 descriptors"));
@@ -148,7 +147,7 @@ fn marking_discipline_is_short_without_losses() {
             ..e1()
         };
         let case = case(AnyLimit::dql(), false);
-        few.run(&case, 1).expect("it can be run")
+        few.measure(&case, 1).expect("it can be run")
     };
     let (full, dropping, marking) = (run("pfifo_fast"), run("fq_codel noecn"), run("fq_codel"));
     for (outcome, marks) in [(&full, false), (&dropping, false), (&marking, true)] {

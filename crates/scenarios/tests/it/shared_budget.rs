@@ -31,6 +31,7 @@ fn budget_limits_eight_queues() {
     let full = number(none, "full_until_ms");
     assert!((990.0..=1_010.0).contains(&full), "{none}");
 
+    assert_eq!(found.figures.len(), 2);
     let max = 25_000.0 + 8.0 * OBJECT;
     assert!(number(fixed, "in_flight_peak_bytes") <= max, "{fixed}");
     assert_eq!(number(fixed, "above_one_limit_ms"), 0.0, "{fixed}");

@@ -103,6 +103,7 @@ fn budget_bounds_the_bytes_below_the_socket() {
 #[test]
 fn limit_of_2012_has_the_published_backlog() {
     let found = short(&[("knee_rates", "[]")]);
+    assert_eq!(found.figures.len(), 5, "without those of the knee");
     for (rate, tso_off_ms) in [(1e9, 0.70), (1e8, 7.0)] {
         let row = |budget, tso: bool| {
             let is_it = |row: &&Value| {
@@ -142,6 +143,7 @@ fn throughput_knee_is_at_one_interrupt_interval() {
         ("budgets", "[\"128k\"]"),
         ("knee_rates", "[\"1gbit\", \"10gbit\", \"20gbit\"]"),
     ]);
+    assert_eq!(found.figures.len(), 3);
     let knee = of_part(&found, "knee").filter_map(|row| Some((row, budget_bytes(row)?)));
     let (mut rows, mut bent) = (0, 0);
     for (row, budget) in knee {

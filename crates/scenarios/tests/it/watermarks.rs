@@ -77,6 +77,7 @@ fn low_watermark_is_best_below_the_middle() {
     );
     assert!(latency(high) > latency(middle) + 100.0, "{high}");
     assert!(of_line(at("32", "0.5", "1.0")) > 0.998);
+    assert_eq!(found.figures.len(), 2);
     for figure in &found.figures {
         assert!(figure.is_within_tenth(), "{figure:?}");
     }

@@ -12,10 +12,8 @@ use taut_scenarios::replay;
 use crate::missing;
 use crate::sim::cases::{failed, show};
 use crate::sim::output::Output;
-use crate::sim::scenario::over_time_page;
 use options::Replay;
-use taut_report::text::text;
-use taut_report::{exit, stdout};
+use taut_report::exit;
 
 /// `taut replay`.
 pub fn run(options: &Replay) -> Result<ExitCode, ExitCode> {
@@ -26,12 +24,7 @@ pub fn run(options: &Replay) -> Result<ExitCode, ExitCode> {
     };
     let run = Arc::new(read(options)?);
     output.spares(&[&options.file])?;
-    show(
-        run,
-        &output,
-        |document| text(document, stdout::columns()),
-        |document| over_time_page(document, "the traffic of a trace under other limits", None),
-    )
+    show(run, &output, None)
 }
 
 /// Reads the selected queues of the trace.

@@ -8,35 +8,24 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use taut_report::document::Document;
-use taut_report::page::Page;
+use taut_report::page::{Origin, command_line};
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, SharedRun, run_all};
+use taut_scenarios::show::page;
 
 use super::output::Output;
-use super::progress::ProgressLine;
+use super::progress::progress_line;
 use taut_linux::interrupt::{Interrupt, note, noted};
 use taut_report::exit;
 
-/// Runs `run` and writes the requested output: the document, a page, traces. `text` returns the
-/// document's table, `page` its page.
-pub fn show(
-    run: SharedRun,
-    output: &Output,
-    text: impl FnOnce(&Document) -> String,
-    page: impl for<'d> FnOnce(&'d Document) -> Page<'d>,
-) -> Result<ExitCode, ExitCode> {
+/// Runs `run` and writes the requested output: the document or its table, a page, traces.
+pub fn show(run: SharedRun, output: &Output, seed: Option<u64>) -> Result<ExitCode, ExitCode> {
     output.check(&*run)?;
     let interrupt = run_cases(vec![run.clone()], output.jobs(), |_| {})?;
     let mut document = run.document();
     document.interrupted = interrupt.is_some();
-    let (shown, run) = ((&document, interrupt), &*run);
-    Ok(output.emit(shown, run, || text(&document), || page(&document)))
-}
-
-/// Reports wrong usage.
-pub fn usage(error: impl Display) -> ExitCode {
-    exit::fail(exit::USAGE, error)
+    let page = || page(&document, Origin::Simulated, command_line(seed));
+    Ok(output.emit((&document, interrupt), &*run, page))
 }
 
 /// Reports an error of a scenario or of a file that it reads, after `what`.
@@ -56,9 +45,7 @@ pub fn run_cases(
     mut finished: impl FnMut(&dyn AnyRun) + Send + 'static,
 ) -> Result<Option<Interrupt>, ExitCode> {
     let ran = watch(move || {
-        let mut progress = ProgressLine::new();
-        let mut show = |what: &str, done, all| progress.show(what, done, all);
-        run_all(&runs, jobs, &mut show, &mut |run| {
+        run_all(&runs, jobs, &mut progress_line(), &mut |run| {
             finished(runs[run].as_ref())
         })
     });

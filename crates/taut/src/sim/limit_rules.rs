@@ -2,22 +2,17 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use taut_path::units::Time;
-use taut_report::document::Document;
+use taut_report::exit;
 use taut_scenarios::limit_rules::{LimitRulesSettings, RuleName, names};
-use taut_scenarios::registry::{DEFAULT_SEED, file};
-use taut_scenarios::run::Run;
+use taut_scenarios::registry::DEFAULT_SEED;
 use taut_scenarios::schema::Schema;
 
-use super::cases::{failed, show, usage};
-use super::limit_rules_show::{page, text};
-use super::output::{Common, Output};
-use super::sweep;
+use super::output::Common;
+use super::scenario::run_settings;
 use crate::missing;
-use taut_report::{say, stdout};
 
 /// Options of `taut sim limit-rules`.
 #[derive(Debug, Clone, Args)]
@@ -90,24 +85,8 @@ impl LimitRulesOptions {
 /// `taut sim limit-rules`.
 pub fn run(options: &LimitRulesOptions) -> Result<ExitCode, ExitCode> {
     let Common { seed, output } = &options.common;
-    let settings = options.settings().map_err(usage)?;
-    settings.validate().map_err(usage)?;
-    run_settings(settings, seed.unwrap_or(DEFAULT_SEED), output)
-}
-
-/// Runs validated settings.
-pub fn run_settings(
-    settings: LimitRulesSettings,
-    seed: u64,
-    output: &Output,
-) -> Result<ExitCode, ExitCode> {
+    let settings = options.settings();
+    let settings = settings.map_err(|error| exit::fail(exit::USAGE, error))?;
     output.spares(&settings.files)?;
-    if output.is_sweep() {
-        return sweep::run(&file(&settings), seed, output);
-    }
-    let cases = settings.cases_with(seed, |warning| say!("taut: {warning}"));
-    let cases = cases.map_err(|error| failed("", &error))?;
-    let run = Arc::new(Run::of(settings, seed, cases));
-    let table = |document: &Document| text(document, stdout::columns());
-    show(run, output, table, page)
+    run_settings(settings, seed.unwrap_or(DEFAULT_SEED), output)
 }

@@ -2,7 +2,6 @@
 
 pub mod cases;
 pub mod limit_rules;
-mod limit_rules_show;
 pub mod options;
 pub mod output;
 mod progress;

@@ -9,14 +9,15 @@ use taut_report::document::Document;
 use taut_report::page::Page;
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, all_cores};
+use taut_scenarios::show::text;
 use taut_scenarios::sweep::Swept;
 use taut_scenarios::tracing::{self, Tap};
 
-use super::progress::ProgressLine;
+use super::progress::progress_line;
 use taut_linux::interrupt::{self, Interrupt};
 use taut_report::emit::{self, Form};
-use taut_report::exit;
 use taut_report::output_file::{PcapFile, ReportFile, TraceFile};
+use taut_report::{exit, stdout};
 
 /// Options of all scenarios.
 #[derive(Debug, Clone, Args)]
@@ -103,10 +104,8 @@ impl Write for UntilInterrupted<'_> {
 
 /// Writes the events of the selected tap and rows of `run`. Returns the number of bytes.
 fn tap(run: &dyn AnyRun, selected: (Tap, &str), out: &mut dyn Write) -> io::Result<u64> {
-    let mut progress = ProgressLine::new();
-    let mut show = |what: &str, done, all| progress.show(what, done, all);
     let mut out = UntilInterrupted(out);
-    tracing::write(run, selected, &mut out, &mut show).map_err(|error| match error {
+    tracing::write(run, selected, &mut out, &mut progress_line()).map_err(|error| match error {
         ScenarioError::Io(error) => error,
         other => io::Error::other(other),
     })
@@ -174,20 +173,19 @@ impl Output {
         }
     }
 
-    /// Prints a document, in the form of a table with `text`, and writes the page of `page`. After
-    /// an interrupt, no trace is written, and the exit code is that of the interrupt.
+    /// Prints a document, and writes the page of `page`. After an interrupt, no trace is written,
+    /// and the exit code is that of the interrupt.
     pub fn emit<'d>(
         &self,
         (document, interrupt): (&'d Document, Option<Interrupt>),
         run: &dyn AnyRun,
-        text: impl FnOnce() -> String,
         page: impl FnOnce() -> Page<'d>,
     ) -> ExitCode {
         let shown = emit::emit(
             document,
             self.form(),
             self.report.path.as_deref(),
-            text,
+            || text(document, stdout::columns()),
             page,
         );
         match interrupt {

@@ -1,21 +1,15 @@
 //! Progress on a terminal.
 
-use taut_linux::interrupt;
+use taut_linux::interrupt::noted;
 use taut_report::message::ChangingLine;
 
-/// A changing line on stderr. Writes nothing if stderr is not a terminal; dropping clears it.
-pub struct ProgressLine(ChangingLine);
-
-impl ProgressLine {
-    pub fn new() -> Self {
-        Self(ChangingLine::new())
-    }
-
-    /// Shows that `done` of `all` parts are done, and `what` is running.
-    pub fn show(&mut self, what: &str, done: u64, all: u64) {
+/// Returns a function that shows the running case and the finished ones on a terminal.
+pub fn progress_line() -> impl FnMut(&str, u64, u64) {
+    let mut line = ChangingLine::new();
+    move |what, done, all| {
         // After an interrupt, the results are being printed.
-        if interrupt::noted().is_none() {
-            self.0.show(&format!("[{done}/{all}] {what}"));
+        if noted().is_none() {
+            line.show(&format!("[{done}/{all}] {what}"));
         }
     }
 }

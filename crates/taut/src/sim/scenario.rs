@@ -3,23 +3,18 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use taut_report::document::Document;
-use taut_scenarios::description::Description;
+use taut_report::exit;
 use taut_scenarios::limit_rules::LimitRulesSettings;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_scenarios::rr_under_load;
-use taut_scenarios::schema::Schema;
+use taut_scenarios::run::Run;
+use taut_scenarios::scenario::Scenario;
 
-use super::cases::{show, usage};
-use super::output::Common;
-use super::rr_under_load::run_settings;
+use super::cases::{failed, show};
+use super::output::{Common, Output};
 use super::sweep;
 use crate::missing;
-use taut_report::over_time::charts;
-use taut_report::page::{Origin, Page, command_line};
-use taut_report::text::text;
-use taut_report::{exit, stdout};
 
 /// Maximum size of a scenario file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -55,45 +50,22 @@ pub(super) fn run(file: &str, options: &Common) -> Result<ExitCode, ExitCode> {
     if output.is_sweep() {
         return sweep::run(file, seed, output);
     }
-    // Without a sweep, these scenarios have their own tables and charts.
-    match registry::find(file).map_or("", |entry| entry.name) {
-        rr_under_load::Settings::NAME => {
-            if let Ok(settings) = registry::read::<rr_under_load::Settings>(file)
-                && settings.sweep.is_none()
-            {
-                return run_settings(settings, seed, output);
-            }
-        }
-        LimitRulesSettings::NAME => {
-            if let Ok(settings) = registry::read::<LimitRulesSettings>(file)
-                && settings.sweep.is_none()
-            {
-                return super::limit_rules::run_settings(settings, seed, output);
-            }
-        }
-        _ => {}
+    if let Ok(settings) = registry::read::<LimitRulesSettings>(file) {
+        output.spares(&settings.files)?;
     }
-    let run = taut_scenarios::sweep::prepare(file, options.seed).map_err(usage)?;
-    show(
-        run,
-        output,
-        |document| text(document, stdout::columns()),
-        |document| {
-            let about = &Description::of(document.scenario).about;
-            over_time_page(document, about, Some(document.seed))
-        },
-    )
+    let run = taut_scenarios::sweep::prepare(file, options.seed);
+    show(run.map_err(|error| failed("", &error))?, output, Some(seed))
 }
 
-/// Returns the page of a simulated run, with its series as charts.
-pub fn over_time_page<'d>(document: &'d Document, about: &'d str, seed: Option<u64>) -> Page<'d> {
-    let (charts, left_out) = charts(document);
-    Page {
-        document,
-        origin: Origin::Simulated,
-        about,
-        charts,
-        remark: (left_out > 0).then(|| format!("{left_out} more charts are not drawn.")),
-        command: command_line(seed),
+/// Runs settings from the command line.
+pub fn run_settings<S: Scenario>(
+    settings: S,
+    seed: u64,
+    output: &Output,
+) -> Result<ExitCode, ExitCode> {
+    if output.is_sweep() {
+        return sweep::run(&registry::file(&settings), seed, output);
     }
+    let run = Run::new(S::NAME, settings, seed).map_err(|error| failed("", &error))?;
+    show(Arc::new(run), output, Some(seed))
 }
