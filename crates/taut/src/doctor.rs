@@ -11,6 +11,8 @@ use taut_observe::judge::{Evidence, Judgement, RULES, Verdict, examine, judge};
 use taut_path::units::Time;
 use taut_report::{exit, stdout};
 
+use groups::Judged;
+
 use crate::missing;
 use crate::parse::within;
 use crate::selection::SelectionArgs;
@@ -79,9 +81,6 @@ pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
         Err(error) => Err(exit::fail(exit::FAILED, error)),
     }
 }
-
-/// A queue, or a device without a byte limit, and the findings about it.
-type Judged<'a> = (&'a Evidence, Vec<Judgement>);
 
 fn explain(name: &str) -> ExitCode {
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {

@@ -8,7 +8,8 @@ use taut_observe::QueueSet;
 use taut_observe::judge::{Evidence, Judgement, Trend, Verdict};
 use taut_report::number::{readable, short_time};
 
-use super::Judged;
+/// A queue, or a device without a byte limit, and the findings about it.
+pub type Judged<'a> = (&'a Evidence, Vec<Judgement>);
 
 /// Queues with equal verdicts, or a device without a byte limit.
 pub struct Group<'a> {

@@ -7,8 +7,7 @@ use taut_observe::judge::{Evidence, Judgement, RULES, Rule, Verdict};
 use taut_report::document::envelope;
 use taut_report::layout::fold;
 
-use super::Judged;
-use super::groups::{Group, groups};
+use super::groups::{Group, Judged, groups};
 
 /// Returns the JSON document.
 pub fn json(judged: &[Judged<'_>]) -> String {
