@@ -14,7 +14,7 @@ use super::report::TraceReport;
 use super::script::{Script, TraceQueue, queue};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, NicConfig};
+use crate::nic::{NicConfig, SharedNic};
 use crate::queue::QueueFault;
 use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, WireStats};
 use taut_measure::meter::{histogram_bytes, histogram_ns};
@@ -62,7 +62,7 @@ fn prepared<L: Limit + Clone>(
     let nic = NicConfig::plain(rate_bits_per_s, detail.slots);
     // The trace contains the interrupts, so the rings do not interrupt.
     let wire_stats = WireStats::new(detail.time_series);
-    let (nic, rings) = EmulatedNic::shared(&nic, pattern.queues.len(), wire_stats, false)?;
+    let (nic, rings) = SharedNic::shared(&nic, pattern.queues.len(), wire_stats, false)?;
     let queues = pattern.queues.iter();
     let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it)).collect();
     let queues = rings.into_iter().zip(&scripts);
@@ -262,7 +262,7 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
 
     fn next_interrupt(
         &mut self,
-        nic: &mut EmulatedNic<WireStats>,
+        nic: &mut SharedNic<WireStats>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();

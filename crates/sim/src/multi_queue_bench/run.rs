@@ -14,7 +14,7 @@ use taut_path::{AnyLimit, Completed, Queue};
 use super::watch::MultiQueueWatch;
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, RingOf};
+use crate::nic::{RingOf, SharedNic};
 use crate::queue::{QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
@@ -75,7 +75,7 @@ impl<'a> MultiQueueBench<'a> {
         shared: SharedBudget,
     ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
         let watch = MultiQueueWatch::default();
-        let (nic, rings) = EmulatedNic::shared(&config.nic, config.queues, watch, true)?;
+        let (nic, rings) = SharedNic::shared(&config.nic, config.queues, watch, true)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let queue = |(note, ring): (&Arc<Note>, RingOf<_>)| {
             Queue::builder(ring.clone(), ring)

@@ -10,13 +10,13 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 use super::WireWatch;
 use super::config::NicConfig;
 use super::descriptors::NicConfigError;
-use super::emulated::EmulatedNic;
+use super::emulated::{EmulatedNic, SharedNic};
 use super::ring::Ring;
 
-/// One ring of a shared [`EmulatedNic`]: the driver of one queue. A clone is a handle to the same
+/// One ring of a shared [`SharedNic`]: the driver of one queue. A clone is a handle to the same
 /// ring, so that one handle can transmit and the other can complete.
 pub struct RingOf<W = ()> {
-    nic: Rc<RefCell<EmulatedNic<W>>>,
+    nic: Rc<RefCell<SharedNic<W>>>,
     ring: usize,
 }
 
@@ -31,9 +31,9 @@ impl<W> Clone for RingOf<W> {
 }
 
 /// A NIC, and the driver of each of its rings.
-type WithRings<W> = (Rc<RefCell<EmulatedNic<W>>>, Vec<RingOf<W>>);
+type WithRings<W> = (Rc<RefCell<SharedNic<W>>>, Vec<RingOf<W>>);
 
-impl<W: WireWatch> EmulatedNic<W> {
+impl<W: WireWatch> SharedNic<W> {
     /// Creates an idle NIC with `rings` rings of the same settings, with or without interrupts, and
     /// the drivers of its rings.
     ///
@@ -45,7 +45,7 @@ impl<W: WireWatch> EmulatedNic<W> {
         watch: W,
         interrupts: bool,
     ) -> Result<WithRings<W>, NicConfigError> {
-        let nic = Self::idle(config, rings, watch, interrupts)?;
+        let nic = Self::with_rings(config, rings, watch, interrupts)?;
         let nic = Rc::new(RefCell::new(nic));
         let driver = |ring| RingOf {
             nic: nic.clone(),

@@ -16,11 +16,10 @@ use super::wire::{Wire, link_ns};
 use super::{NicEvent, SentFrame, WireWatch};
 use crate::NEVER_NS;
 
-/// A NIC. It is the driver of its first ring; [`EmulatedNic::shared`] creates the drivers of
-/// several.
-pub struct EmulatedNic<W = ()> {
+/// A NIC with one ring, whose driver it is. [`SharedNic`] has several.
+pub struct EmulatedNic<W = (), R = [Ring; 1]> {
     wire: Wire,
-    pub(super) rings: Vec<Ring>,
+    pub(super) rings: R,
     /// Whether rings interrupt.
     interrupts: bool,
     /// The ring of the frame on the wire.
@@ -34,19 +33,23 @@ pub struct EmulatedNic<W = ()> {
     pub(crate) watch: W,
 }
 
+/// A NIC with several rings, each with a driver of its own: [`SharedNic::shared`] creates both.
+pub type SharedNic<W = ()> = EmulatedNic<W, Vec<Ring>>;
+
 impl EmulatedNic {
     /// Creates an idle NIC with one ring.
     ///
     /// # Errors
     /// If the rate is 0, or the ring is too small for its largest packet.
     pub fn new(config: NicConfig) -> Result<Self, NicConfigError> {
-        Self::idle(&config, 1, (), true)
+        let ring = Ring::new(&config, config.seed)?;
+        Self::idle(&config, [ring], (), true)
     }
 }
 
-impl<W: WireWatch> EmulatedNic<W> {
-    /// Creates an idle NIC.
-    pub(super) fn idle(
+impl<W: WireWatch> SharedNic<W> {
+    /// Creates an idle NIC with `rings` rings.
+    pub(super) fn with_rings(
         config: &NicConfig,
         rings: usize,
         watch: W,
@@ -57,9 +60,21 @@ impl<W: WireWatch> EmulatedNic<W> {
             ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
             Ok(ring)
         };
+        let rings = (0..rings as u64).map(ring).collect::<Result<_, _>>()?;
+        Self::idle(config, rings, watch, interrupts)
+    }
+}
+
+impl<W: WireWatch, R: AsRef<[Ring]> + AsMut<[Ring]>> EmulatedNic<W, R> {
+    fn idle(
+        config: &NicConfig,
+        rings: R,
+        watch: W,
+        interrupts: bool,
+    ) -> Result<Self, NicConfigError> {
         Ok(Self {
             wire: Wire::new(config)?,
-            rings: (0..rings as u64).map(ring).collect::<Result<_, _>>()?,
+            rings,
             interrupts,
             on_ring: 0,
             next_ring: 0,
@@ -85,7 +100,7 @@ impl<W: WireWatch> EmulatedNic<W> {
 
     #[inline]
     fn interrupt_ns(&self) -> u64 {
-        let rings = self.rings.iter().map(|ring| ring.interrupt_ns);
+        let rings = self.rings.as_ref().iter().map(|ring| ring.interrupt_ns);
         rings.min().unwrap_or(NEVER_NS)
     }
 
@@ -94,14 +109,15 @@ impl<W: WireWatch> EmulatedNic<W> {
     #[inline(always)]
     pub fn advance(&mut self, until_ns: u64) -> Option<(u64, NicEvent<'_>)> {
         let (frame_ns, interrupt_ns) = (self.wire.frame_ns, self.interrupt_ns());
-        let at_ns = planned(frame_ns.min(interrupt_ns)).filter(|&at_ns| at_ns <= until_ns)?;
         // At the same instant the packet leaves first, so that the interrupt reports it.
-        if frame_ns == at_ns {
+        if frame_ns <= interrupt_ns {
+            let at_ns = planned(frame_ns).filter(|&at_ns| at_ns <= until_ns)?;
             return Some((at_ns, NicEvent::Frame(self.finish_frame(at_ns)?)));
         }
+        let at_ns = planned(interrupt_ns).filter(|&at_ns| at_ns <= until_ns)?;
         let due = |ring: &Ring| ring.interrupt_ns == at_ns;
-        let ring = self.rings.iter().position(due)?;
-        self.rings[ring].interrupt(at_ns);
+        let ring = self.rings.as_ref().iter().position(due)?;
+        self.rings.as_mut()[ring].interrupt(at_ns);
         Some((at_ns, NicEvent::Interrupt(ring)))
     }
 
@@ -118,7 +134,7 @@ impl<W: WireWatch> EmulatedNic<W> {
     /// Returns the sending time of the oldest packet of `ring` according to the current queues, in
     /// ns.
     pub(crate) fn oldest_ns(&self, ring: usize) -> Option<u64> {
-        let sent_ns = self.rings[ring].oldest_sent_ns();
+        let sent_ns = self.rings.as_ref()[ring].oldest_sent_ns();
         let on_wire = self.wire.on_wire.filter(|_| self.on_ring == ring);
         sent_ns.or(on_wire.map(|frame| frame.ends_ns))
     }
@@ -132,12 +148,12 @@ impl<W: WireWatch> EmulatedNic<W> {
 
     /// Returns the free descriptors at which a stopped queue should restart.
     pub fn restart_slots(&self) -> u32 {
-        self.rings[0].descriptors.restart_slots()
+        self.rings.as_ref()[0].descriptors.restart_slots()
     }
 
     /// Returns the wire counters of `ring`.
     pub fn counters(&self, ring: usize) -> WireCounters {
-        self.rings[ring].counters
+        self.rings.as_ref()[ring].counters
     }
 
     /// Changes the rate; the remainder of the packet on the wire is sent at the new rate.
@@ -155,11 +171,13 @@ impl<W: WireWatch> EmulatedNic<W> {
             return 0;
         };
         let behind = |at: usize| {
-            let waiting_bytes = self.rings[at].waiting_bytes;
-            let next = self.rings[at].next().filter(|_| at == self.on_ring);
+            let waiting_bytes = self.rings.as_ref()[at].waiting_bytes;
+            let next = self.rings.as_ref()[at]
+                .next()
+                .filter(|_| at == self.on_ring);
             waiting_bytes - next.map_or(0, |packet| packet.wire_bytes().into())
         };
-        let others = (0..self.rings.len()).filter(|&at| at != ring);
+        let others = (0..self.rings.as_ref().len()).filter(|&at| at != ring);
         let others: u64 = others.map(|at| behind(at).min(behind(ring))).sum();
         let ns = link_ns(behind(ring) + others, self.wire.rate_bits_per_s());
         ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
@@ -167,7 +185,7 @@ impl<W: WireWatch> EmulatedNic<W> {
 
     /// Returns the number of rings.
     pub(crate) fn rings(&self) -> usize {
-        self.rings.len()
+        self.rings.as_ref().len()
     }
 
     /// Returns the current link rate, in bit/s.
@@ -177,17 +195,17 @@ impl<W: WireWatch> EmulatedNic<W> {
 
     /// Returns the number of packets whose last bit has not left.
     pub fn packets_to_send(&self) -> usize {
-        self.rings.iter().map(Ring::waiting).sum()
+        self.rings.as_ref().iter().map(Ring::waiting).sum()
     }
 
     /// Returns the number of packets in the rings, sent or not.
     pub fn packets_in_rings(&self) -> usize {
-        self.rings.iter().map(Ring::len).sum()
+        self.rings.as_ref().iter().map(Ring::len).sum()
     }
 
     /// Iterates over the packets of `ring`, oldest first.
     pub fn packets(&self, ring: usize) -> impl Iterator<Item = &Packet> {
-        self.rings[ring].packets()
+        self.rings.as_ref()[ring].packets()
     }
 
     /// Reports the idle time of the wire until `now_ns` to the watch. Call
@@ -213,17 +231,24 @@ impl<W: WireWatch> EmulatedNic<W> {
     #[inline(always)]
     pub(super) fn submit_to(&mut self, ring: usize, packet: Packet, now_ns: u64) {
         self.watch.submitted(packet.wire_bytes(), now_ns);
-        self.rings[ring].submit(packet);
+        self.rings.as_mut()[ring].submit(packet);
     }
 
     /// Makes the packets in `ring` visible to the wire.
+    #[inline]
     pub(super) fn kick_ring(&mut self, ring: usize, now_ns: u64) {
-        self.rings[ring].kick();
+        self.rings.as_mut()[ring].kick();
         if self.wire.on_wire.is_none() {
-            let since_ns = self.idle_since_ns();
-            self.watch.was_idle(since_ns, now_ns);
-            self.start_packet(now_ns);
+            self.leave_idle(now_ns);
         }
+    }
+
+    // Rare, so that `kick_ring` stays small enough to be inlined.
+    #[inline(never)]
+    fn leave_idle(&mut self, now_ns: u64) {
+        let since_ns = self.idle_since_ns();
+        self.watch.was_idle(since_ns, now_ns);
+        self.start_packet(now_ns);
     }
 
     /// Finishes the frame on the wire and starts the next one.
@@ -231,7 +256,7 @@ impl<W: WireWatch> EmulatedNic<W> {
     fn finish_frame(&mut self, at_ns: u64) -> Option<SentFrame<'_>> {
         let frame = self.wire.take()?;
         let on_ring = self.on_ring;
-        let ring = &mut self.rings[on_ring];
+        let ring = &mut self.rings.as_mut()[on_ring];
         let at = ring.left(&frame);
         let mut bytes = 0;
         if frame.last {
@@ -248,7 +273,7 @@ impl<W: WireWatch> EmulatedNic<W> {
         self.watch.sent(bytes, frame.starts_ns, frame.ends_ns);
         Some(SentFrame {
             ring: on_ring,
-            packet: self.rings[on_ring].packet(at),
+            packet: self.rings.as_ref()[on_ring].packet(at),
             index: frame.index,
             last: frame.last,
             ends_ns: frame.ends_ns,
@@ -258,14 +283,14 @@ impl<W: WireWatch> EmulatedNic<W> {
     /// Puts the next packet on the wire, from the ring whose turn it is.
     #[inline(always)]
     fn start_packet(&mut self, now_ns: u64) {
-        for _ in 0..self.rings.len() {
+        for _ in 0..self.rings.as_ref().len() {
             let ring = self.next_ring;
-            self.next_ring = if ring + 1 == self.rings.len() {
+            self.next_ring = if ring + 1 == self.rings.as_ref().len() {
                 0
             } else {
                 ring + 1
             };
-            let packet = self.rings[ring].next();
+            let packet = self.rings.as_ref()[ring].next();
             if packet.is_some() {
                 self.on_ring = ring;
                 return self.wire.start(packet, 0, now_ns);
@@ -291,7 +316,7 @@ mod tests {
         // A byte takes 1 ns.
         let config = NicConfig::plain(8_000_000_000, 64);
         let (nic, mut rings) =
-            EmulatedNic::shared(&config, 2, (), true).expect("the settings are valid");
+            SharedNic::shared(&config, 2, (), true).expect("the settings are valid");
         for (ring, packets) in [(0, 10), (1, 1)] {
             for frame in 0..packets {
                 let packet = Packet::new(Frame::new(frame), 1_000);
@@ -307,7 +332,7 @@ mod tests {
     #[test]
     fn no_interrupts_after_reaping_if_disabled() {
         let config = NicConfig::plain(8_000_000_000, 64);
-        let (nic, mut rings) = EmulatedNic::shared(&config, 1, (), false).expect("valid");
+        let (nic, mut rings) = SharedNic::shared(&config, 1, (), false).expect("valid");
         for frame in 0..3 {
             let packet = Packet::new(Frame::new(frame), 1_000);
             assert!(rings[0].submit(packet, 0).is_ok());

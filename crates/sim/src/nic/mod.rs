@@ -18,7 +18,7 @@ use taut_path::Packet;
 pub use config::{FinishedAt, Framing, NicConfig};
 pub use descriptors::{DescriptorRing, DescriptorRule, NicConfigError};
 pub use drivers::RingOf;
-pub use emulated::EmulatedNic;
+pub use emulated::{EmulatedNic, SharedNic};
 pub use interrupt::{InterruptRule, RareGap};
 pub use ring::WireCounters;
 pub use wire::{WireTime, link_ns};

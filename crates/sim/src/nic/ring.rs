@@ -32,7 +32,7 @@ struct Slot {
 }
 
 /// Packets submitted and not reaped, oldest first: the sent packets, then the queued ones.
-pub(super) struct Ring {
+pub struct Ring {
     packets: VecDeque<Slot>,
     /// Number of sent packets, at the front.
     pub(super) sent: usize,

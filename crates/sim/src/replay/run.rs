@@ -10,7 +10,7 @@ use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
 use super::{Arrival, Batch, Traffic};
 use crate::NEVER_NS;
 use crate::error::{TestbedError, demand};
-use crate::nic::{EmulatedNic, NicConfig, RingOf};
+use crate::nic::{NicConfig, RingOf, SharedNic};
 use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::single_queue_bench::Rule;
 use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, WireStats};
@@ -69,7 +69,7 @@ pub fn replay(
         ..queue_config(None, Waker::noop().clone())
     };
     let nic = NicConfig::plain(rate_bits_per_s, slots);
-    let (nic, mut rings) = EmulatedNic::shared(&nic, 1, WireStats::new(false), false)?;
+    let (nic, mut rings) = SharedNic::shared(&nic, 1, WireStats::new(false), false)?;
     let queue = Queue::builder_for(rings.remove(QUEUE))
         .with_qdisc(Fifo::new(packets.clamp(1, MAX_BACKLOG_PACKETS)))
         .limit(rule.limit.clone())
@@ -200,7 +200,7 @@ impl Experiment for ReplayRun<'_> {
 
     fn next_interrupt(
         &mut self,
-        nic: &mut EmulatedNic<WireStats>,
+        nic: &mut SharedNic<WireStats>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         let at_ns = self.next_batch_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);

@@ -12,7 +12,7 @@ use super::watch::{BenchProbe, Left};
 use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, RingOf, WireCounters};
+use crate::nic::{RingOf, SharedNic, WireCounters};
 use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
 use crate::source::Note;
 use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, Urgent};
@@ -72,7 +72,7 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         rule: &Rule,
         probe: T,
     ) -> Result<(BenchTestbed, Self), TestbedError> {
-        let (nic, mut rings) = EmulatedNic::shared(&config.nic, 1, Left::default(), true)?;
+        let (nic, mut rings) = SharedNic::shared(&config.nic, 1, Left::default(), true)?;
         let note = Arc::new(Note::default());
         let own_slots = config.nic.rule.restart_slots(config.nic.slots);
         let restart_slots = config.restart_slots.unwrap_or(own_slots);

@@ -23,7 +23,7 @@ pub(crate) use wire_stats::WireStats;
 
 use crate::NEVER_NS;
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, RingOf, WireCounters, WireWatch};
+use crate::nic::{RingOf, SharedNic, WireCounters, WireWatch};
 use crate::queue::QueueFault;
 use crate::sink::Sink;
 
@@ -69,7 +69,7 @@ pub(crate) trait Experiment {
     /// that leave before it. The default is the interrupt moderation of the NIC.
     fn next_interrupt(
         &mut self,
-        nic: &mut EmulatedNic<Self::Watch>,
+        nic: &mut SharedNic<Self::Watch>,
         until_ns: u64,
     ) -> Option<(u64, usize)> {
         nic.next_interrupt(until_ns)
@@ -141,7 +141,7 @@ pub(crate) struct Setup {
 
 /// A NIC and the scheduled events of the queues above it.
 pub(crate) struct Testbed<W> {
-    pub(crate) nic: Rc<RefCell<EmulatedNic<W>>>,
+    pub(crate) nic: Rc<RefCell<SharedNic<W>>>,
     /// Time of the event that is processed, in ns.
     pub(crate) now_ns: u64,
     pub(crate) sink: Sink,
@@ -158,7 +158,7 @@ pub(crate) struct Testbed<W> {
 }
 
 impl<W: WireWatch> Testbed<W> {
-    pub(crate) fn new(nic: Rc<RefCell<EmulatedNic<W>>>, setup: Setup) -> Self {
+    pub(crate) fn new(nic: Rc<RefCell<SharedNic<W>>>, setup: Setup) -> Self {
         let rings = nic.borrow().rings();
         Self {
             nic,

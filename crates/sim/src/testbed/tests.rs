@@ -56,7 +56,7 @@ impl Experiment for Listed {
         Ok(())
     }
 
-    fn next_interrupt(&mut self, nic: &mut EmulatedNic<()>, until_ns: u64) -> Option<(u64, usize)> {
+    fn next_interrupt(&mut self, nic: &mut SharedNic<()>, until_ns: u64) -> Option<(u64, usize)> {
         let at_ns = *self.interrupts_ns.first().filter(|&&it| it <= until_ns)?;
         self.interrupts_ns.remove(0);
         nic.send_until(at_ns);
@@ -67,7 +67,7 @@ impl Experiment for Listed {
 /// Runs a queue with `packets` of 100 ns each and a budget of one packet per batch, until 10 us.
 fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: &[u64]) -> Log {
     let nic = NicConfig::plain(8_000_000_000, 16);
-    let (nic, mut rings) = EmulatedNic::shared(&nic, 1, (), false).expect("valid");
+    let (nic, mut rings) = SharedNic::shared(&nic, 1, (), false).expect("valid");
     let config = QueueConfig {
         reap_budget_packets: 1,
         ..queue_config(None, Waker::noop().clone())

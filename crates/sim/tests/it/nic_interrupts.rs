@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use taut_path::{Completions, InRing, PacketSink, TxRing};
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicConfigError,
-    NicEvent, RareGap, RingOf, WireCounters,
+    NicEvent, RareGap, RingOf, SharedNic, WireCounters,
 };
 use taut_sim::single_queue_bench::object;
 
@@ -303,7 +303,7 @@ fn multi_ring_counts_its_own_packets() {
         seed: 1,
     };
     let (_nic, mut rings) =
-        EmulatedNic::shared(&config, 2, (), true).expect("the settings are valid");
+        SharedNic::shared(&config, 2, (), true).expect("the settings are valid");
     assert_eq!(rings[0].capacity_slots(), 16);
     // An empty frame needs room too: it counts as one byte.
     for bytes in [60, 0] {
@@ -337,14 +337,14 @@ fn loaded_rings(
     rings: usize,
     count: u32,
     interrupt: InterruptRule,
-) -> (Rc<RefCell<EmulatedNic>>, Vec<RingOf>) {
+) -> (Rc<RefCell<SharedNic>>, Vec<RingOf>) {
     let config = NicConfig {
         framing: Framing::ETHERNET,
         interrupt,
         ..NicConfig::plain(1_000_000_000, 1_024)
     };
     let (nic, mut rings) =
-        EmulatedNic::shared(&config, rings, (), true).expect("the settings are valid");
+        SharedNic::shared(&config, rings, (), true).expect("the settings are valid");
     for ring in &mut rings {
         for frame in 0..count {
             ring.submit(packet(frame, 60), 0)
@@ -357,7 +357,7 @@ fn loaded_rings(
 
 /// Returns the events of a NIC with several rings without reaping: the time, the ring, and whether
 /// it is an interrupt.
-fn events(nic: &Rc<RefCell<EmulatedNic>>) -> Vec<(u64, usize, bool)> {
+fn events(nic: &Rc<RefCell<SharedNic>>) -> Vec<(u64, usize, bool)> {
     let mut nic = nic.borrow_mut();
     let next = || match nic.advance(u64::MAX)? {
         (at_ns, NicEvent::Frame(frame)) => Some((at_ns, frame.ring, false)),
@@ -456,8 +456,7 @@ fn one_ring(config: NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, Wir
 
 /// The same for a ring of a shared NIC.
 fn one_of_several(config: &NicConfig, bursts: &[Vec<u32>], budget: u32) -> (Events, WireCounters) {
-    let (nic, mut rings) =
-        EmulatedNic::shared(config, 1, (), true).expect("the settings are valid");
+    let (nic, mut rings) = SharedNic::shared(config, 1, (), true).expect("the settings are valid");
     let ring = &mut rings[0];
     // The NIC is not borrowed while the ring is reaped.
     let next = |until_ns| {
