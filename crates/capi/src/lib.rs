@@ -2,8 +2,8 @@
 //!
 //! It has three parts, each usable alone:
 //!
-//! - **the limit `dql`** (`taut_dql`, or `taut_sender` and `taut_completer` on two threads) in memory
-//!   of the caller, without a heap and without `std`;
+//! - **the limit `dql`** (`taut_dql`, or `taut_sender` and `taut_completer` on two threads) in
+//!   memory of the caller, without a heap and without `std`;
 //! - **a rule by its name** (`taut_limit`), with its ledger, in memory of the caller;
 //! - **a queue** (`taut_queue`): a discipline and a limit, by their names, over a ring of
 //!   callbacks.

@@ -28,8 +28,8 @@
 //! # Source of completions
 //! Zero-copy notifications come first, because only they see a queue beyond a container's own link.
 //! If the kernel rejects them, or they show no queue, the level of the socket is used, and then
-//! transmit timestamps. [`Builder::source`](taut_udp::quic::EndpointBuilder::source) selects another.
-//! [`Stats::socket`] has the quality of completions. Over loopback, all datagrams complete
+//! transmit timestamps. [`Builder::source`](taut_udp::quic::EndpointBuilder::source) selects
+//! another. [`Stats::socket`] has the quality of completions. Over loopback, all datagrams complete
 //! immediately, so no limit applies.
 //!
 //! # The window

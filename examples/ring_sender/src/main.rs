@@ -1,4 +1,5 @@
-//! Sends 20,000 frames through a ring under a byte limit, in two new network namespaces. Needs root.
+//! Sends 20,000 frames through a ring under a byte limit, in two new network namespaces. Needs
+//! root.
 
 use std::{error::Error, process, thread, time::Duration};
 
@@ -39,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             queued += 1;
         }
         if let Stop::Failed(error) = queue.run(now_ns, &mut frames) {
-            eprintln!("ring_sender: {error}"); // such as a device that is down; the ring keeps its packets
+            // Such as a device that is down; the ring keeps its packets.
+            eprintln!("ring_sender: {error}");
             thread::sleep(Duration::from_millis(100));
         }
         if queue.complete(now_ns, &mut frames)?.stalled.is_some() {

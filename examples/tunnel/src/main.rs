@@ -2,8 +2,8 @@
 //!
 //! usage: tunnel plain|taut ADDRESS LOCAL PEER
 //!
-//! ADDRESS is that of the TUN device, in a network of 24 bits, such as 10.10.0.1. LOCAL and PEER are
-//! addresses of UDP sockets, such as 10.9.0.1:5000. `plain` is the same program without taut.
+//! ADDRESS is that of the TUN device, in a network of 24 bits, such as 10.10.0.1. LOCAL and PEER
+//! are addresses of UDP sockets, such as 10.9.0.1:5000. `plain` is the same program without taut.
 //! `scripts/programs.py --check` runs two of them behind a slow link.
 
 use std::env;

@@ -20,8 +20,8 @@ pub trait Sender {
     /// One iteration as fast as possible, without stamps, of up to `packets` in total.
     fn flood(&mut self, packets: u64) -> Result<()>;
 
-    /// One iteration that keeps the device busy. The first packet is urgent if `urgent_ns`, its time
-    /// of creation, is not 0. Returns the bytes in the ring ahead of it if it was accepted.
+    /// One iteration that keeps the device busy. The first packet is urgent if `urgent_ns`, its
+    /// time of creation, is not 0. Returns the bytes in the ring ahead of it if it was accepted.
     fn pace(&mut self, urgent_ns: u64) -> Result<Option<u64>>;
 
     /// Returns the packets that the device completed.

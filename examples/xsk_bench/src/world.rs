@@ -77,8 +77,8 @@ impl World {
         link::set_root_qdisc(&self.near, "out", shaper)
     }
 
-    /// Sends a packet through the shaper. It sleeps until the time that its old rate gave, and reads
-    /// the new rate when it gets another packet.
+    /// Sends a packet through the shaper. It sleeps until the time that its old rate gave, and
+    /// reads the new rate when it gets another packet.
     pub fn wake_shaper(&self) -> io::Result<()> {
         let peer = Ipv4Addr::new(10, 0, 0, 2);
         link::add_address(&self.near, "bridge", Ipv4Addr::new(10, 0, 0, 1), 24)?;

@@ -18,8 +18,8 @@ use taut_linux::sched::monotonic_ns;
 use super::request::{MAX_REQUEST_BYTES, Request, parse};
 
 const MAX_CLIENTS: usize = 128;
-/// A page is served again until it reaches this age, so a flood of requests does not read the queues
-/// more often.
+/// A page is served again until it reaches this age, so a flood of requests does not read the
+/// queues more often.
 const MAX_PAGE_AGE: Duration = Duration::from_millis(100);
 /// A client without a complete response by then is disconnected.
 const MAX_TIME: Duration = Duration::from_secs(10);

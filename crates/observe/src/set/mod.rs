@@ -192,8 +192,8 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
     failed
 }
 
-/// Returns what undoes `changes`, as `taut set` takes it: `-q 0-3 limit_max max`. There is one entry
-/// for all queues that had the same values.
+/// Returns what undoes `changes`, as `taut set` takes it: `-q 0-3 limit_max max`. There is one
+/// entry for all queues that had the same values.
 pub fn undo(changes: &[Change]) -> Vec<String> {
     let mut found: Vec<(String, Vec<u32>)> = Vec::new();
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {

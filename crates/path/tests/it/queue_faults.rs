@@ -151,8 +151,8 @@ fn missing_completion_is_a_stall() {
     assert_eq!(bench.queue.completer_counters().stalls, 1);
 }
 
-/// While the reaps fail, `check_stall` reports it; the first batch that succeeds does, too, although
-/// it ends the stall.
+/// While the reaps fail, `check_stall` reports it; the first batch that succeeds does, too,
+/// although it ends the stall.
 #[test]
 fn stall_behind_failing_reaps_reaches_the_caller() {
     for (recovers, reported) in [("completes", true), ("reset", false), ("repair", false)] {
