@@ -13,7 +13,8 @@ pub(super) fn of(rows: &[Value]) -> Option<Summary> {
     let of_rule = |(rule, rows): &(&str, Vec<&Value>)| of_one(rule, rows);
     Some(Summary {
         title: "Over all traces (ratio_mean: geometric; _at: the trace of the extreme; missed: \
-                traces on which utilisation was below the target, where a small ratio is meaningless)",
+                traces on which utilisation was below the target, where a small ratio is \
+                meaningless)",
         rows: by_rule(rows).iter().map(of_rule).collect(),
     })
 }
