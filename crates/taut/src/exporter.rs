@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use taut_linux::interrupt;
-use taut_observe::exporter::{self, Server};
+use taut_observe::exporter::{Pages, Server};
 use taut_observe::sampler::{Histogram, LiveSettings};
 use taut_observe::{LiveSampler, Missing, gather};
 use taut_report::{exit, say};
@@ -36,6 +37,8 @@ Examples:
   taut exporter --listen 127.0.0.1:9427
   taut exporter eth0 eth1 --listen [::1]:9427";
 
+/// Maximum wait before interrupts are checked.
+const MAX_WAIT: Duration = Duration::from_millis(100);
 /// Maximum number of queues that are sampled at the fast rate, if devices were named.
 const MAX_FAST_QUEUES: usize = 4;
 const FAST_HZ: u64 = 1000;
@@ -65,13 +68,16 @@ pub fn exporter(options: &Exporter) -> Result<ExitCode, ExitCode> {
     };
     let sampler = LiveSampler::start(host.clone(), selection.clone(), settings, &inventory);
     let sampler = sampler.map_err(failed)?;
+    let mut pages = Pages::new(&host, &selection, &sampler);
     let address = options.listen;
     let server = Server::bind(address);
-    let server = server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
+    let mut server =
+        server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
     let address = server.address().map_err(failed)?;
     say!("taut: http://{address}/metrics, {queues} queues, sampled {hz} times a second");
-    let page = || exporter::page(&host, &selection, &sampler);
-    let served = server.run(page, || interrupt::noted().is_some());
-    served.map_err(failed)?;
+    while interrupt::noted().is_none() {
+        let served = server.serve(MAX_WAIT, || pages.page());
+        served.map_err(failed)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
