@@ -18,8 +18,19 @@ pub struct ReportFile {
     /// Write a report to FILE too: one HTML page that works offline
     ///
     /// FILE.svg writes only the charts: FILE-1.svg, FILE-2.svg.
-    #[arg(id = "report", long = "report", value_name = "FILE")]
+    #[arg(id = "report", long = "report", value_name = "FILE", value_parser = report_path)]
     pub path: Option<PathBuf>,
+}
+
+/// Parses the path of a report. A report was Markdown in an earlier version if its name ended so.
+fn report_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(extension) if extension == "md" => {
+            Err("the form is .md; allowed: a page, such as FILE.html, or charts, FILE.svg".into())
+        }
+        _ => Ok(path),
+    }
 }
 
 /// Options of a trace file.
