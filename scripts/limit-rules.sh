@@ -1,8 +1,8 @@
 #!/bin/sh
 # The long comparison of limit rules: every family with 8 seeds of 120 s. Writes
 # limit-rules.json and limit-rules.html into DIR, and the same as limit-rules-f11 for f11, which
-# sends two million packets a second and so is run for 8 s. Some four minutes of CPU time, on all
-# cores.
+# sends two million packets a second and so is run for 8 s. Some four minutes of CPU time: the
+# traces run on all cores, the seeds of a trace one after another.
 # usage: scripts/limit-rules.sh DIR
 # Exit codes: 0 ok, 1 failed, 2 usage.
 set -eu

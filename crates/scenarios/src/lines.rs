@@ -21,8 +21,9 @@ pub(crate) fn in_s(points: &[(u64, f64)]) -> Vec<(f64, f64)> {
     points.collect()
 }
 
-/// Returns the chart of lines in bytes over the time in s; `None` without points.
-pub(crate) fn bytes_over_time(title: String, lines: Vec<Line>) -> Option<Chart> {
+/// Returns the chart of lines in bytes over the time in s; `None` without points. `label` is that
+/// of the vertical axis.
+pub(crate) fn bytes_over_time(title: String, label: &str, lines: Vec<Line>) -> Option<Chart> {
     let highest = |points: &[(f64, f64)]| points.iter().map(|it| it.1).fold(0.0, f64::max);
     let peak = |line: &Line| format!("{} reaches {} bytes", line.label, highest(&line.points));
     let peaks: Vec<String> = lines.iter().map(peak).collect();
@@ -32,7 +33,7 @@ pub(crate) fn bytes_over_time(title: String, lines: Vec<Line>) -> Option<Chart> 
         description: format!("{title}: {} over {end_s} s.", peaks.join(", ")),
         title,
         x: Axis::up_to("time (s)", end_s),
-        y: Axis::linear("bytes, maximum of each step", highest(&all)),
+        y: Axis::linear(label, highest(&all)),
         lines,
     })
 }

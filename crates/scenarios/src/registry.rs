@@ -45,6 +45,7 @@ pub struct Entry {
     pub name: &'static str,
     /// The file with its defaults.
     pub file: &'static str,
+    check: fn(&str) -> Result<(), ScenarioError>,
     prepare: fn(&'static Entry, &str, u64) -> Result<SharedRun, ScenarioError>,
 }
 
@@ -53,6 +54,7 @@ impl Entry {
         Self {
             name: S::NAME,
             file: S::FILE,
+            check: |text| read::<S>(text).map(drop),
             prepare: |entry, text, seed| {
                 let run = Run::new(entry.name, read::<S>(text)?, seed)?;
                 Ok(Arc::new(run))
@@ -98,8 +100,9 @@ pub fn find(text: &str) -> Result<&'static Entry, ScenarioError> {
 /// # Errors
 /// If the file cannot be parsed (with line and column), or a setting is out of its range.
 pub fn check(text: &str) -> Result<&'static Entry, ScenarioError> {
-    prepare_one(text, DEFAULT_SEED)?;
-    find(text)
+    let entry = find(text)?;
+    (entry.check)(text)?;
+    Ok(entry)
 }
 
 /// Prepares a run of a scenario file without its sweep.

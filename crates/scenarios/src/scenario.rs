@@ -32,7 +32,7 @@ pub trait Scenario: Schema {
     /// After an interrupt some are missing.
     fn complete(&self, _results: &mut Results) {}
 
-    /// Returns the name of the [`Description`](crate::description::Description) of its columns.
+    /// Returns the name of the [`Description`] of its columns.
     fn described(&self) -> &'static str {
         Self::NAME
     }

@@ -152,5 +152,5 @@ fn over_time(document: &Document, pattern: &str) -> Option<Chart> {
     let need = line(NEED, "need", NEUTRAL, Stroke::Scatter).into_iter();
     let limits = drawn(document).into_iter().filter_map(limit);
     let title = format!("{pattern}: required in-flight and limits");
-    bytes_over_time(title, need.chain(limits).collect())
+    bytes_over_time(title, "bytes", need.chain(limits).collect())
 }

@@ -25,9 +25,10 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns the case of a row of a document.
-    pub(super) fn of_row(row: &Value) -> Self {
-        Self::deserialize(row).expect("a row has the fields of its case")
+    /// Returns the case of a row of a document. A registered limit whose text cannot be parsed has
+    /// none.
+    pub(super) fn of_row(row: &Value) -> Option<Self> {
+        Self::deserialize(row).ok()
     }
 
     /// Returns `true` if the queue has a limit.

@@ -49,7 +49,7 @@ struct Drawing<'d> {
 pub(crate) fn charts(document: &Document) -> (Vec<Chart>, Option<String>) {
     let drawing = Drawing {
         document,
-        cases: document.rows.iter().map(Case::of_row).collect(),
+        cases: document.rows.iter().filter_map(Case::of_row).collect(),
     };
     let of_tso = |tso| drawing.cases.iter().filter(move |case| case.tso == tso);
     let mut charts = Vec::new();
@@ -105,7 +105,7 @@ impl Drawing<'_> {
             let label = format!("the limit, {}", limit(case));
             lines.extend(limits.map(|points| self.line(case, label, Stroke::Dashed, points)));
         }
-        bytes_over_time(title, lines)
+        bytes_over_time(title, "bytes, maximum of each step", lines)
     }
 
     /// Returns the chart of the latency distributions.
@@ -145,15 +145,19 @@ pub fn at_most(
     (color, stroke): (usize, Stroke),
     histogram: &Histogram<u64>,
 ) -> Line {
-    let points = distribution("", histogram).points;
+    let all = histogram.len() as f64;
+    let mut points = vec![(histogram.min() as f64, 0.0)];
+    let mut so_far = 0;
+    for value in histogram.iter_recorded() {
+        so_far += value.count_since_last_iteration();
+        let percent = so_far as f64 * 100.0 / all;
+        points.push((value.value_iterated_to() as f64, percent));
+    }
     Line {
         label,
         color,
         stroke,
-        points: points
-            .iter()
-            .map(|&(ns, share)| (ns as f64, share * 100.0))
-            .collect(),
+        points,
         ..Line::default()
     }
 }

@@ -115,8 +115,10 @@ impl Row {
         let name = self.case().to_string();
         let bytes = |what, values: &[u64]| {
             let steps = values.len() as u64;
+            // The last value is valid until the end.
+            let values = values.iter().chain(values.last());
             let point = |(at, &value)| (at as u64 * length_ns / steps, value as f64);
-            Series::bytes(&*name, what, values.iter().enumerate().map(point))
+            Series::bytes(&*name, what, values.enumerate().map(point))
         };
         let mut found = vec![bytes(IN_RING, &self.curve.in_flight_bytes)];
         // Only a limit in bytes is comparable with the bytes in the ring.

@@ -14,7 +14,7 @@ pub(crate) fn text(document: &Document, width: Option<usize>) -> String {
     let mut rows = Vec::new();
     for row in &document.rows {
         rows.push(short(row));
-        rows.extend(published(&Case::of_row(row), &document.figures));
+        rows.extend(Case::of_row(row).and_then(|case| published(&case, &document.figures)));
     }
     let shown = Document {
         rows,
@@ -44,6 +44,8 @@ fn short(row: &Value) -> Value {
     // Only live.
     if !row["cpu_percent"].is_null() {
         short["cpu_percent"] = row["cpu_percent"].clone();
+    }
+    if !row["timer_lateness_us"].is_null() {
         short["timer_lateness_us"] = json!({"p99": row["timer_lateness_us"]["p99"]});
     }
     short
