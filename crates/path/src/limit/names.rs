@@ -277,5 +277,8 @@ pub(crate) fn builtin_limits_help() -> String {
 fn adapting(conjunction: &str) -> String {
     let adapting = LIMITS.iter().filter(|limit| limit.adapts);
     let names: Vec<_> = adapting.map(|limit| limit.name).collect();
-    names.join(conjunction)
+    match names.split_last() {
+        Some((last, others @ [_, ..])) => others.join(", ") + conjunction + last,
+        _ => names.join(""),
+    }
 }

@@ -37,33 +37,39 @@ const PARAMETERS: [Parameter; 11] = [
     ("limit", U32(PACKETS, |it| &mut it.config.limit_packets)),
     ("total", Flag(true, |it| &mut it.total)),
     ("flows", U32(FLOWS, |it| &mut it.config.flows)),
-    ("target", U64(WAIT, |it| &mut it.config.codel.target_ns)),
-    ("interval", U64(WAIT, |it| &mut it.config.codel.interval_ns)),
-    ("quantum", U32(QUANTUM, |it| &mut it.config.quantum_bytes)),
+    ("target", U64(WAIT_NS, |it| &mut it.config.codel.target_ns)),
+    (
+        "interval",
+        U64(WAIT_NS, |it| &mut it.config.codel.interval_ns),
+    ),
+    (
+        "quantum",
+        U32(QUANTUM_BYTES, |it| &mut it.config.quantum_bytes),
+    ),
     (
         "memory_limit",
-        U64(MEMORY, |it| &mut it.config.memory_limit_bytes),
+        U64(MEMORY_BYTES, |it| &mut it.config.memory_limit_bytes),
     ),
     ("ecn", Flag(true, |it| &mut it.config.codel.ecn)),
     ("noecn", Flag(false, |it| &mut it.config.codel.ecn)),
     (
         "ce_threshold",
-        Optional(WAIT, |it| &mut it.config.codel.ce_threshold_ns),
+        Optional(WAIT_NS, |it| &mut it.config.codel.ce_threshold_ns),
     ),
     // Not a parameter of `tc`: the kernel draws it at random, and here the same seed must give the
     // same result.
     ("seed", U32(SEED, |it| &mut it.config.seed)),
 ];
 
-const PACKETS: Range = Range(Unit::Number("packets"), 1, MAX_LIMIT_PACKETS as u64);
-const FLOWS: Range = Range(Unit::Number("flows"), 1, MAX_FLOWS as u64);
+const PACKETS: Range = Range::new(Unit::Number("packets"), 1, MAX_LIMIT_PACKETS as u64);
+const FLOWS: Range = Range::new(Unit::Number("flows"), 1, MAX_FLOWS as u64);
 /// The allowed times of CoDel.
-const WAIT: Range = Range(Unit::Time, 1, CodelConfig::MAX_INTERVAL_NS);
+const WAIT_NS: Range = Range::new(Unit::Time, 1, CodelConfig::MAX_INTERVAL_NS);
 /// At least a small packet: with less, a GSO packet would wait for hundreds of turns.
-const QUANTUM: Range = Range(Unit::Size, 256, 1 << 20);
+const QUANTUM_BYTES: Range = Range::new(Unit::Size, 256, 1 << 20);
 /// At least one GSO packet and its overhead, or nothing could be sent.
-const MEMORY: Range = Range(Unit::Size, 128 << 10, 4 << 30);
-const SEED: Range = Range(Unit::Number("as a seed"), 0, u32::MAX as u64);
+const MEMORY_BYTES: Range = Range::new(Unit::Size, 128 << 10, 4 << 30);
+const SEED: Range = Range::new(Unit::Number("as a seed"), 0, u32::MAX as u64);
 
 impl Field {
     /// Returns the allowed values; a flag has none.
@@ -85,9 +91,13 @@ impl Field {
     }
 }
 
-/// The unit of a parameter, its minimum and its maximum.
+/// The allowed values of a parameter, with both ends.
 #[derive(Clone, Copy)]
-struct Range(Unit, u64, u64);
+struct Range {
+    unit: Unit,
+    min: u64,
+    max: u64,
+}
 
 #[derive(Clone, Copy)]
 enum Unit {
@@ -100,8 +110,12 @@ enum Unit {
 }
 
 impl Range {
+    const fn new(unit: Unit, min: u64, max: u64) -> Self {
+        Self { unit, min, max }
+    }
+
     fn parse(self, token: &str) -> Option<u64> {
-        let Self(unit, min, max) = self;
+        let Self { unit, min, max } = self;
         let value = match unit {
             Unit::Number(_) if token.bytes().all(|byte| byte.is_ascii_digit()) => {
                 token.parse().ok()
@@ -135,7 +149,7 @@ impl Unit {
 
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(unit, min, max) = *self;
+        let Self { unit, min, max } = *self;
         unit.write(f, min)?;
         f.write_str(" to ")?;
         unit.write(f, max)?;
@@ -214,7 +228,7 @@ pub(super) fn write(keywords: &[&str], settings: &mut QdiscSettings) -> String {
         };
         // Writing to a String cannot fail.
         let _ = write!(text, " {keyword}");
-        if let Some(Range(unit, ..)) = field.range() {
+        if let Some(Range { unit, .. }) = field.range() {
             text.push(' ');
             let _ = unit.write(&mut text, value);
         }
@@ -226,7 +240,7 @@ pub(super) fn write(keywords: &[&str], settings: &mut QdiscSettings) -> String {
 pub(super) fn usage(keywords: &[&str]) -> String {
     let usage = parameters_of(keywords).map(|(keyword, field)| match field.range() {
         None => format!("[{keyword}]"),
-        Some(Range(unit, ..)) => format!("[{keyword} {}]", unit.placeholder()),
+        Some(Range { unit, .. }) => format!("[{keyword} {}]", unit.placeholder()),
     });
     usage.collect::<Vec<_>>().join(" ")
 }
