@@ -11,7 +11,7 @@ use taut_observe::judge::{Evidence, Judgement, RULES, Verdict, examine, judge};
 use taut_path::units::Time;
 use taut_report::{exit, stdout};
 
-use groups::Judged;
+use groups::QueueJudgements;
 
 use crate::missing;
 use crate::parse::within;
@@ -91,7 +91,7 @@ fn explain(name: &str) -> ExitCode {
 }
 
 fn show(options: &Doctor, evidence: &[Evidence]) -> Result<ExitCode, ExitCode> {
-    let judged: Vec<Judged> = evidence.iter().map(|it| (it, judge(it))).collect();
+    let judged: Vec<QueueJudgements> = evidence.iter().map(|it| (it, judge(it))).collect();
     let text = match options.json {
         true => output::json(&judged),
         false => output::text(&judged, options.verbose, stdout::columns()),

@@ -16,7 +16,7 @@ use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{NicConfig, SharedNic};
 use crate::queue::QueueFault;
-use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, WireStats};
+use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, WireStats};
 use taut_measure::meter::{histogram_bytes, histogram_ns};
 
 type TraceTestbed = Testbed<WireStats>;
@@ -116,7 +116,7 @@ impl<L: Limit> TraceRun<'_, L> {
         Ok(())
     }
 
-    fn on_burst(&mut self, bed: &mut TraceTestbed) -> Ran {
+    fn on_burst(&mut self, bed: &mut TraceTestbed) -> EventResult {
         let now_ns = bed.now_ns;
         let due = self.bursts_ns.iter().position(|&at_ns| at_ns == now_ns);
         let Some(burst) = due else {
@@ -136,7 +136,7 @@ impl<L: Limit> TraceRun<'_, L> {
         Ok(())
     }
 
-    fn send(&mut self, bed: &mut TraceTestbed, at: usize) -> Ran {
+    fn send(&mut self, bed: &mut TraceTestbed, at: usize) -> EventResult {
         let now_ns = bed.now_ns;
         let script = &mut self.scripts[at];
         script.back_ns = NEVER_NS;
@@ -235,7 +235,7 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
         }
     }
 
-    fn act(&mut self, activity: Activity, bed: &mut TraceTestbed) -> Ran {
+    fn act(&mut self, activity: Activity, bed: &mut TraceTestbed) -> EventResult {
         match activity {
             Activity::Arrival => self.on_burst(bed)?,
             Activity::Resume => {
@@ -249,7 +249,7 @@ impl<L: Limit> Experiment for TraceRun<'_, L> {
     }
 
     /// A blocked sender returns, late or immediately.
-    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> Ran {
+    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> EventResult {
         match self.scripts[at].delay_ns {
             _ if !done.schedule => Ok(()),
             0 => self.send(bed, at),

@@ -19,7 +19,7 @@ use crate::queue::{QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
 use crate::source::Note;
-use crate::testbed::{Experiment, Ran, Setup, TestQueue, Testbed};
+use crate::testbed::{EventResult, Experiment, Setup, TestQueue, Testbed};
 
 /// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
 /// plus one object per queue, because each queue can exceed its limit by one object.
@@ -161,7 +161,7 @@ impl<'a> MultiQueueBench<'a> {
         Ok(())
     }
 
-    fn send_woken(&mut self, bed: &mut MultiQueueTestbed) -> Ran {
+    fn send_woken(&mut self, bed: &mut MultiQueueTestbed) -> EventResult {
         while let Some(queue) = self.notes.iter().position(|note| note.take()) {
             self.send(bed, queue)?;
         }
@@ -169,7 +169,7 @@ impl<'a> MultiQueueBench<'a> {
     }
 
     /// Refills the backlog, and runs the queue until it is stopped or empty.
-    fn send(&mut self, bed: &mut MultiQueueTestbed, queue: usize) -> Ran {
+    fn send(&mut self, bed: &mut MultiQueueTestbed, queue: usize) -> EventResult {
         let now_ns = bed.now_ns;
         let activity = &mut self.queues[queue].sender;
         let is_sender = self.senders.contains(&queue);
@@ -199,7 +199,7 @@ impl Experiment for MultiQueueBench<'_> {
         &mut self.queues
     }
 
-    fn on_batch(&mut self, bed: &mut MultiQueueTestbed, at: usize, done: Completed) -> Ran {
+    fn on_batch(&mut self, bed: &mut MultiQueueTestbed, at: usize, done: Completed) -> EventResult {
         if done.schedule {
             self.send(bed, at)?;
         }

@@ -13,7 +13,7 @@ use crate::error::{TestbedError, demand};
 use crate::nic::{NicConfig, RingOf, SharedNic};
 use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::single_queue_bench::Rule;
-use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, WireStats};
+use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, WireStats};
 use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
 /// Results of a replay.
@@ -110,7 +110,7 @@ struct ReplayRun<'t> {
 }
 
 impl ReplayRun<'_> {
-    fn send(&mut self, bed: &mut Testbed<WireStats>) -> Ran {
+    fn send(&mut self, bed: &mut Testbed<WireStats>) -> EventResult {
         let now_ns = bed.now_ns;
         self.now_ns = now_ns;
         // Any stop ends with a batch, which comes while the ring has packets.
@@ -181,7 +181,7 @@ impl Experiment for ReplayRun<'_> {
         }
     }
 
-    fn act(&mut self, _own: Activity, bed: &mut Testbed<WireStats>) -> Ran {
+    fn act(&mut self, _own: Activity, bed: &mut Testbed<WireStats>) -> EventResult {
         let Some((next, later)) = self.arrivals.split_first() else {
             return Ok(());
         };
@@ -191,7 +191,12 @@ impl Experiment for ReplayRun<'_> {
         self.send(bed)
     }
 
-    fn on_batch(&mut self, bed: &mut Testbed<WireStats>, _at: usize, _done: Completed) -> Ran {
+    fn on_batch(
+        &mut self,
+        bed: &mut Testbed<WireStats>,
+        _at: usize,
+        _done: Completed,
+    ) -> EventResult {
         let passed = self.batches.partition_point(|it| it.at_ns <= bed.now_ns);
         self.batches = &self.batches[passed..];
         self.last_batch_ns = bed.now_ns;

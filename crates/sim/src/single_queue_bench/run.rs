@@ -15,7 +15,7 @@ use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic, WireCounters};
 use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
 use crate::source::Note;
-use crate::testbed::{Activity, Experiment, Ran, Setup, Testbed, Urgent};
+use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.
 ///
@@ -143,7 +143,7 @@ impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
         }
     }
 
-    fn act(&mut self, activity: Activity, bed: &mut BenchTestbed) -> Ran {
+    fn act(&mut self, activity: Activity, bed: &mut BenchTestbed) -> EventResult {
         match activity {
             Activity::Arrival => Ok(()),
             Activity::Resume if self.feed.made_ns == bed.now_ns => self.on_made(bed),
@@ -155,7 +155,7 @@ impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
         }
     }
 
-    fn on_batch(&mut self, bed: &mut BenchTestbed, _at: usize, done: Completed) -> Ran {
+    fn on_batch(&mut self, bed: &mut BenchTestbed, _at: usize, done: Completed) -> EventResult {
         for _ in 0..done.counts.packets {
             if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
                 self.queue.probe_mut().1.on_reaped(left_ns, bed.now_ns);

@@ -6,11 +6,11 @@ use super::run::{BenchTestbed, QUEUE, SingleQueueBench};
 use super::{TrafficSource, WhenFull, object};
 use crate::NEVER_NS;
 use crate::queue::QueueFault;
-use crate::testbed::Ran;
+use crate::testbed::EventResult;
 
 impl<T: Probe> SingleQueueBench<'_, T> {
     /// Sends the ready packets, and starts to prepare further ones.
-    pub(super) fn send(&mut self, bed: &mut BenchTestbed) -> Ran {
+    pub(super) fn send(&mut self, bed: &mut BenchTestbed) -> EventResult {
         if self.config.cost.packet_ns > 0 || !self.is_saturating() {
             self.run_queue(bed)?;
             self.make_next(bed);
@@ -72,14 +72,14 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         self.feed.made_ns = bed.core.work(bed.now_ns, cost_ns);
     }
 
-    pub(super) fn on_made(&mut self, bed: &mut BenchTestbed) -> Ran {
+    pub(super) fn on_made(&mut self, bed: &mut BenchTestbed) -> EventResult {
         self.feed.made_ns = NEVER_NS;
         self.feed.requested = self.feed.requested.saturating_sub(1);
         self.enqueue(bed);
         self.send(bed)
     }
 
-    pub(super) fn on_sender(&mut self, bed: &mut BenchTestbed) -> Ran {
+    pub(super) fn on_sender(&mut self, bed: &mut BenchTestbed) -> EventResult {
         self.feed.next_ns = self.feed.next_burst_ns(self.config.source, bed.now_ns);
         match self.config.source {
             TrafficSource::Saturating => self.send(bed),
@@ -99,7 +99,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
     }
 
     /// Makes one call of a blind sender, or all calls of one instant if they cost nothing.
-    fn on_blind(&mut self, bed: &mut BenchTestbed, when_full: WhenFull) -> Ran {
+    fn on_blind(&mut self, bed: &mut BenchTestbed, when_full: WhenFull) -> EventResult {
         let call_ns = self.config.cost.packet_ns;
         loop {
             let packet = self.next_packet();

@@ -28,7 +28,7 @@ use crate::queue::QueueFault;
 use crate::sink::Sink;
 
 /// The end of an event's processing.
-pub(crate) type Ran = Result<(), QueueFault>;
+pub(crate) type EventResult = Result<(), QueueFault>;
 
 /// Events of an experiment. Simultaneous events are in this order: the rate changes, packets
 /// arrive, the device is polled until it has no completions, senders resume, a sample is taken.
@@ -58,12 +58,17 @@ pub(crate) trait Experiment {
     }
 
     /// Processes an event of this kind, which is due.
-    fn act(&mut self, _own: Activity, _bed: &mut Testbed<Self::Watch>) -> Ran {
+    fn act(&mut self, _own: Activity, _bed: &mut Testbed<Self::Watch>) -> EventResult {
         Ok(())
     }
 
     /// Called after a completion batch of queue `at`.
-    fn on_batch(&mut self, bed: &mut Testbed<Self::Watch>, at: usize, done: Completed) -> Ran;
+    fn on_batch(
+        &mut self,
+        bed: &mut Testbed<Self::Watch>,
+        at: usize,
+        done: Completed,
+    ) -> EventResult;
 
     /// Returns the time and the queue of the next interrupt by `until_ns`, and sends the packets
     /// that leave before it. The default is the interrupt moderation of the NIC.
@@ -252,7 +257,7 @@ impl<W: WireWatch> Testbed<W> {
         Ok(nic.set_rate(rate_bits_per_s, self.now_ns)?)
     }
 
-    fn interrupt(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> Ran {
+    fn interrupt(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> EventResult {
         // Interrupts are masked during polling.
         if self.polls_ns[at] != NEVER_NS {
             return Ok(());
@@ -267,7 +272,7 @@ impl<W: WireWatch> Testbed<W> {
     }
 
     /// Reaps completions of queue `at`.
-    fn complete(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> Ran {
+    fn complete(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> EventResult {
         let done = self.poll(activity, at)?;
         self.polls_ns[at] = if done.more_pending {
             self.now_ns.saturating_add(self.setup.poll_interval_ns)
@@ -278,7 +283,7 @@ impl<W: WireWatch> Testbed<W> {
     }
 
     /// Passes deferred completions to a limit.
-    fn wake(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> Ran {
+    fn wake(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> EventResult {
         if self.setup.wakeup_reaps {
             return self.complete(activity, at);
         }

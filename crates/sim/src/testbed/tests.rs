@@ -38,7 +38,7 @@ impl Experiment for Listed {
         next.map_or(NEVER_NS, |listed| listed.0)
     }
 
-    fn act(&mut self, activity: Activity, bed: &mut Testbed<()>) -> Ran {
+    fn act(&mut self, activity: Activity, bed: &mut Testbed<()>) -> EventResult {
         let now_ns = bed.now_ns;
         self.activity.retain(|&listed| listed != (now_ns, activity));
         let name = match activity {
@@ -50,7 +50,7 @@ impl Experiment for Listed {
         Ok(())
     }
 
-    fn on_batch(&mut self, bed: &mut Testbed<()>, _at: usize, done: Completed) -> Ran {
+    fn on_batch(&mut self, bed: &mut Testbed<()>, _at: usize, done: Completed) -> EventResult {
         let packets = done.counts.packets as usize;
         self.log.push((bed.now_ns, "batch", packets));
         Ok(())

@@ -9,7 +9,7 @@ use taut_observe::judge::{Evidence, Judgement, Trend, Verdict};
 use taut_report::number::{readable, short_time};
 
 /// A queue, or a device without a byte limit, and the findings about it.
-pub type Judged<'a> = (&'a Evidence, Vec<Judgement>);
+pub type QueueJudgements<'a> = (&'a Evidence, Vec<Judgement>);
 
 /// Queues with equal verdicts, or a device without a byte limit.
 pub struct Group<'a> {
@@ -22,7 +22,7 @@ pub struct Group<'a> {
 }
 
 /// Returns every queue once: the devices in order, in each the worst queues first.
-pub fn groups<'a>(judged: &'a [Judged<'a>]) -> Vec<Group<'a>> {
+pub fn groups<'a>(judged: &'a [QueueJudgements<'a>]) -> Vec<Group<'a>> {
     let mut all: Vec<Group> = Vec::new();
     for device in judged.chunk_by(|(a, _), (b, _)| a.device.row.name == b.device.row.name) {
         let mut groups: Vec<Group> = Vec::new();
@@ -173,7 +173,7 @@ mod tests {
                 evidence(at / 10, at as u32, limit, in_flight)
             };
             let all: Vec<Evidence> = values.iter().enumerate().map(row).collect();
-            let judged: Vec<Judged> = all.iter().map(|it| (it, judge(it))).collect();
+            let judged: Vec<QueueJudgements> = all.iter().map(|it| (it, judge(it))).collect();
             let groups = groups(&judged);
             let members = groups.iter().flat_map(|it| &it.members);
             let mut shown: Vec<_> = members.map(|it| it.queue_number()).collect();

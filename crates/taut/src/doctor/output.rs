@@ -7,10 +7,10 @@ use taut_observe::judge::{Evidence, Judgement, RULES, Rule, Verdict};
 use taut_report::document::envelope;
 use taut_report::layout::fold;
 
-use super::groups::{Group, Judged, groups};
+use super::groups::{Group, QueueJudgements, groups};
 
 /// Returns the JSON document.
-pub fn json(judged: &[Judged<'_>]) -> String {
+pub fn json(judged: &[QueueJudgements<'_>]) -> String {
     let row = |about: &Evidence, it: &Judgement| {
         let wrong = it.finding.verdict >= Verdict::Warn;
         json!({
@@ -34,7 +34,7 @@ pub fn json(judged: &[Judged<'_>]) -> String {
 }
 
 /// Returns a paragraph for each queue: findings first, then the other rules on one line each.
-pub fn text(judged: &[Judged<'_>], verbose: bool, width: Option<usize>) -> String {
+pub fn text(judged: &[QueueJudgements<'_>], verbose: bool, width: Option<usize>) -> String {
     let mut out = String::new();
     for group in groups(judged) {
         if !out.is_empty() {
@@ -117,7 +117,7 @@ fn short_line(title: &str, verdict: Verdict, about: &[&Judgement], width: Option
     fold_after(&line, 2 + VERDICT + 2, width)
 }
 
-fn closing(judged: &[Judged<'_>]) -> String {
+fn closing(judged: &[QueueJudgements<'_>]) -> String {
     let count = |verdict| {
         let all = judged.iter().flat_map(|(_, all)| all);
         all.filter(|it| it.finding.verdict == verdict).count()
