@@ -26,7 +26,7 @@ def polls(trace, row_text, skip_ns, length_ns):
     with open(trace) as lines:
         head = next(lines, "").rstrip("\n").split("\t")
         if head[:2] != ["taut-trace", "3"]:
-            raise Rejected("not an event trace of version 2")
+            raise Rejected("not a trace of version 3")
         for number, line in enumerate(lines, 2):
             field = line.rstrip("\n").split("\t")
             if field[0] == "row":

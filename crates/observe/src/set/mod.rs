@@ -1,7 +1,7 @@
 //! Changing the byte limits of the kernel's queues: all changes or none.
 //!
-//! [`parse`] reads names and values, [`plan`] makes a [`Change`] of each for each queue,
-//! [`check`] rejects bounds that contradict each other, [`apply`] writes, and [`undo`] returns
+//! `parse` reads names and values, `plan` makes a `Change` of each for each queue,
+//! `check` rejects bounds that contradict each other, `apply` writes, and `undo` returns
 //! what has to be set to restore the old values.
 
 mod settings;
