@@ -75,8 +75,8 @@ impl SocketTracker {
     }
 
     /// Returns how many datagrams of `bytes` can share a timestamp, 1 to 16: as many as the path
-    /// carries in `Settings::timestamp_interval_ns`, or on an immediate path, as
-    /// many as one call sends.
+    /// carries in `Settings::timestamp_interval_ns`, or on an immediate path, as many as one call
+    /// sends.
     pub(crate) fn group(&self, bytes: u32) -> u32 {
         let max_units = match self.detector.quality {
             CompletionQuality::Immediate => return MAX_GROUP,

@@ -5,7 +5,7 @@ use taut_dql::stall::{DEFAULT_THRESHOLD_NS, Stall};
 /// Compares the age of the oldest object with a threshold, for sockets and tunnels. While the path
 /// is stalled, one object is admitted per threshold, so that its completion shows when the path
 /// works again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StallTimer {
     /// 0: no stall detection.
     threshold_ns: u64,

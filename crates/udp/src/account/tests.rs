@@ -94,6 +94,37 @@ impl Played {
     }
 }
 
+#[test]
+fn level_is_read_after_20_ms_of_silence() {
+    let mut played = Played::new(Source::Timestamps, 0);
+    played.send(1_000);
+    assert!(!played.tracker.needs_level(20 * MS - 1));
+    assert!(played.tracker.needs_level(20 * MS));
+}
+
+#[test]
+fn overtaken_objects_are_lost_after_their_time() {
+    for (source, time_ns) in [(Source::Timestamps, 50 * MS), (Source::ZeroCopy, 500 * MS)] {
+        let mut played = Played::new(source, 0);
+        played.send(1_000);
+        played.send(1_000);
+        played.signal(ErrorQueueEntry::Released {
+            first: 1,
+            last: 1,
+            copied: false,
+        });
+        played.signal(ErrorQueueEntry::Left {
+            id: 1,
+            at_real_ns: REAL_NS + 2_000,
+        });
+        for (now_ns, lost) in [(time_ns - 1, 0), (time_ns, 1)] {
+            played.now_ns = now_ns;
+            played.round(|_, _, _| {});
+            assert_eq!(played.tracker.totals.lost_completions, lost, "{source:?}");
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Send(u32),
