@@ -40,7 +40,10 @@ impl NetNs {
     /// # Errors
     /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
-        Self::open(Path::new(THREADS_NAMESPACE))
+        let file = Path::new(THREADS_NAMESPACE);
+        let namespace = OwnedFd::from(File::open(file).context("open", file)?);
+        let route = Mutex::new(RouteSocket::open(None)?);
+        Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
     }
 
     /// Opens an existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` if it has a name.

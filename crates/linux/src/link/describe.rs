@@ -83,29 +83,27 @@ impl Description {
     fn parse(payload: &[u8]) -> Option<Self> {
         let all = payload.get(FIXED_BYTES..)?;
         let word = |kind| u32_at(attribute(all, kind)?, 0);
+        // 0 without the attribute; the outer `None` is a malformed one.
+        let word_or_0 = |kind| attribute(all, kind).map_or(Some(0), |it| u32_at(it, 0));
         let index = u32_at(payload, 4)?;
         // The other end is the device itself if there is none.
         let is_elsewhere = attribute(all, libc::IFLA_LINK_NETNSID).is_some();
         let other_end = word(libc::IFLA_LINK).filter(|&it| !is_elsewhere && it != index);
         let mac = attribute(all, libc::IFLA_ADDRESS).and_then(|it| it.try_into().ok());
-        let xdp_program = || {
-            u32_at(
-                attribute(attribute(all, libc::IFLA_XDP)?, XDP_PROGRAM_ID)?,
-                0,
-            )
-        };
+        let xdp = attribute(all, libc::IFLA_XDP);
+        let xdp_program = xdp.and_then(|it| attribute(it, XDP_PROGRAM_ID));
         Some(Self {
             index,
-            mtu_bytes: word(libc::IFLA_MTU).unwrap_or(0),
+            mtu_bytes: word_or_0(libc::IFLA_MTU)?,
             kind: u16_at(payload, 2)?,
             mac: mac.map(MacAddress),
             is_up: u32_at(payload, 8)? & UP_WITH_CARRIER == UP_WITH_CARRIER,
             // The number of users of this mode.
-            is_promiscuous: word(libc::IFLA_PROMISCUITY).is_some_and(|users| users > 0),
+            is_promiscuous: word_or_0(libc::IFLA_PROMISCUITY)? > 0,
             master: word(libc::IFLA_MASTER),
             other_end,
             longest_object_bytes: word(libc::IFLA_GSO_MAX_SIZE),
-            xdp_program: xdp_program(),
+            xdp_program: xdp_program.and_then(|it| u32_at(it, 0)),
             statistics: attribute(all, libc::IFLA_STATS64).and_then(LinkStatistics::parse),
         })
     }
