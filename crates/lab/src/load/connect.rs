@@ -1,5 +1,6 @@
 //! The connections of the load.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
@@ -124,8 +125,8 @@ fn socket() -> anyhow::Result<Socket> {
     Ok(socket)
 }
 
-/// Returns a listening socket; accepted sockets inherit its congestion control. It accepts with a
-/// timeout, so that a lost handshake does not block the lab.
+/// Returns a listening socket; accepted sockets inherit its congestion control and its
+/// timeout of reads. It accepts with that timeout, so that a lost handshake does not block the lab.
 fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let socket = socket()?;
     socket.set_read_timeout(Some(CONNECT_TIMEOUT))?;
@@ -138,6 +139,10 @@ fn listener(address: SocketAddr) -> anyhow::Result<TcpListener> {
 fn connect_one(listener: &TcpListener, address: SocketAddr) -> anyhow::Result<Connection> {
     let client = socket()?;
     client.connect_timeout(&address.into(), CONNECT_TIMEOUT)?;
-    let (server, _) = listener.accept()?;
+    // A read timeout of `accept` ends with EAGAIN.
+    let (server, _) = listener.accept().map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+        _ => error,
+    })?;
     Ok((client.into(), server))
 }
