@@ -134,7 +134,7 @@ impl<X: Xsk> Recovering<X> {
         if self.closed.is_none() || self.has_given_up() || !is_running {
             return;
         }
-        let Ok(mut rings) = world::open::<X>(self.shape) else {
+        let Ok(mut rings) = world::try_open::<X>(self.shape) else {
             return;
         };
         let bytes = self.closed.take().unwrap_or_default();

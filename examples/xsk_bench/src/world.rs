@@ -116,12 +116,17 @@ pub fn load() -> f64 {
         .unwrap_or(0.0)
 }
 
+/// Opens a socket once.
+pub fn try_open<X: Xsk>(shape: Shape) -> Result<X, String> {
+    X::open(NEAR, shape)
+}
+
 /// Opens a socket with a packet in each frame. The kernel refuses for some milliseconds after
 /// another one was closed.
 pub fn open<X: Xsk>(shape: Shape) -> Result<X, String> {
     let start = Instant::now();
     let mut rings = loop {
-        match X::open(NEAR, shape) {
+        match try_open(shape) {
             Err(_) if start.elapsed() < Duration::from_secs(1) => {
                 thread::sleep(Duration::from_millis(10));
             }
