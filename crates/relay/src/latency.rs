@@ -8,7 +8,7 @@ use taut_measure::meter::histogram_ns;
 use taut_path::{Event, Packet, Probe};
 
 /// When the packet in each frame was sent, in ns. Written by a probe of the queue.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SentTimes(Arc<[AtomicU64]>);
 
 impl SentTimes {
@@ -33,7 +33,7 @@ impl Probe for SentTimes {
     }
 }
 
-/// The latencies of completed packets; none by default.
+/// The latencies of completed packets.
 #[derive(Debug)]
 pub struct Latency {
     sent: SentTimes,

@@ -130,7 +130,7 @@ pub fn wait_for_link(
 }
 
 /// Opens a ring on the device of `monitor`. Sends until all frames were sent, the process is
-/// interrupted, `observer` ends it, or the device is removed for good. A new driver is a line here.
+/// interrupted, `observer` ends it, or the device is removed for good.
 ///
 /// # Errors
 /// Returns an error if the ring cannot be opened, or if the settings do not fit it.

@@ -21,7 +21,8 @@ const LAST_BATCHES: u32 = 256;
 /// network: frames that the discipline does not keep are dropped.
 #[derive(Debug)]
 pub struct ReceivedFrames<R> {
-    pub(crate) receiver: R,
+    /// The receiver of the device. [`Parts::reopen`](crate::parts::Parts::reopen) replaces it.
+    pub receiver: R,
     /// The longest frame that the other interface carries.
     limit: FrameLimit,
     is_stopped: bool,
