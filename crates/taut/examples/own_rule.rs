@@ -59,11 +59,21 @@ impl fmt::Display for Double {
 
 impl NamedLimit for Double {}
 
-/// The newest packet is sent first; a packet above 1,000 is dropped.
+const MAX_PACKETS: u32 = 1_000;
+
+/// The newest packet is sent first; a packet above the maximum is dropped.
 #[derive(Default)]
 struct Newest {
     packets: Vec<Packet>,
     bytes: u64,
+}
+
+impl Newest {
+    fn take(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop()?;
+        self.bytes -= u64::from(packet.wire_bytes());
+        Some(packet)
+    }
 }
 
 impl Qdisc for Newest {
@@ -76,18 +86,22 @@ impl Qdisc for Newest {
     }
 
     fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
-        let packet = self.packets.pop()?;
-        self.bytes -= u64::from(packet.wire_bytes());
-        Some(packet)
+        self.take()
     }
 
     fn drain(&mut self, gone: &mut dyn FnMut(Packet)) {
-        self.bytes = 0;
-        self.packets.drain(..).for_each(gone);
+        // One at a time: the backlog is exact if `gone` panics.
+        while let Some(packet) = self.take() {
+            gone(packet);
+        }
+    }
+
+    fn max_packets(&self) -> Option<u32> {
+        Some(MAX_PACKETS)
     }
 
     fn accepts(&self, _packet: &Packet) -> bool {
-        self.packets.len() < 1_000
+        self.packets.len() < MAX_PACKETS as usize
     }
 
     fn backlog(&self) -> Backlog {
