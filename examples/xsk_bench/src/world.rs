@@ -126,7 +126,7 @@ pub fn try_open<X: Xsk>(shape: Shape) -> Result<X, String> {
 pub fn open<X: Xsk>(shape: Shape) -> Result<X, String> {
     let start = Instant::now();
     let mut rings = loop {
-        match try_open(shape) {
+        match try_open::<X>(shape) {
             Err(_) if start.elapsed() < Duration::from_secs(1) => {
                 thread::sleep(Duration::from_millis(10));
             }
