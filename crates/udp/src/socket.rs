@@ -280,13 +280,19 @@ impl LimitedUdp {
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes the next task after the lock is released.
+    /// Changes the state, and wakes the next task and the reading task after the lock is released.
     pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
         let next = state.wake_next();
+        #[cfg(feature = "tokio")]
+        let reader = state.turns.take_due_reader();
         drop(state);
         next.into_iter().for_each(Waker::wake);
+        #[cfg(feature = "tokio")]
+        if let Some(reader) = reader {
+            reader.notify_one();
+        }
         result
     }
 }

@@ -93,13 +93,8 @@ impl SocketTracker {
             Source::ZeroCopy if level_bytes == 0 && is_silent => DepartureKind::Lost,
             _ => return,
         };
-        let memory = self
-            .objects
-            .iter()
-            .map(|(_, it)| u64::from(it.memory_bytes));
-        let mut others_bytes: u64 = memory.sum();
         while let Some(object) = self.objects.first() {
-            others_bytes -= u64::from(object.memory_bytes);
+            let others_bytes = self.objects.memory_bytes() - u64::from(object.memory_bytes);
             if level_bytes > 0 && others_bytes < u64::from(level_bytes) {
                 return;
             }

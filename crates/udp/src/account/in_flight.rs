@@ -34,6 +34,7 @@ pub(crate) struct InFlight {
     /// Number of completed objects behind the first.
     done: usize,
     bytes: u32,
+    memory_bytes: u64,
 }
 
 /// Why an id cannot complete.
@@ -61,6 +62,7 @@ impl InFlight {
     pub(super) fn push(&mut self, object: Object) -> u32 {
         let id = self.next();
         self.bytes += object.bytes;
+        self.memory_bytes += u64::from(object.memory_bytes);
         self.objects.push_back((object, false));
         id
     }
@@ -88,8 +90,13 @@ impl InFlight {
             return None;
         }
         self.objects.pop_back();
-        self.bytes -= object.bytes;
+        self.subtract(&object);
         Some(object)
+    }
+
+    fn subtract(&mut self, object: &Object) {
+        self.bytes -= object.bytes;
+        self.memory_bytes -= u64::from(object.memory_bytes);
     }
 
     fn position(&self, id: u32) -> Option<usize> {
@@ -113,7 +120,7 @@ impl InFlight {
         }
         let object = *object;
         self.done += 1;
-        self.bytes -= object.bytes;
+        self.subtract(&object);
         self.drop_done();
         Ok(object)
     }
@@ -171,6 +178,11 @@ impl InFlight {
         self.bytes
     }
 
+    /// Returns the memory of the objects in flight, as the kernel counts it.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
@@ -199,6 +211,7 @@ mod tests {
         Object {
             bytes,
             datagrams: 1,
+            memory_bytes: 2 * bytes,
             ..Object::default()
         }
     }
@@ -209,11 +222,11 @@ mod tests {
         for bytes in [1, 10, 100, 1_000] {
             objects.push(object(bytes));
         }
-        assert_eq!(objects.bytes(), 1_111);
+        assert_eq!((objects.bytes(), objects.memory_bytes()), (1_111, 2_222));
         objects.pop_last();
         assert_eq!(objects.complete(0), Ok(object(10)));
         assert_eq!(objects.overtaker(), Some(0));
-        assert_eq!(objects.bytes(), 101);
+        assert_eq!((objects.bytes(), objects.memory_bytes()), (101, 202));
         assert_eq!(objects.pop_first(), Some((u32::MAX, object(1))));
         assert_eq!(
             objects.first(),
@@ -221,7 +234,7 @@ mod tests {
             "the overtaker left too"
         );
         assert_eq!(objects.pop_first(), Some((1, object(100))));
-        assert_eq!(objects.bytes(), 0);
+        assert_eq!((objects.bytes(), objects.memory_bytes()), (0, 0));
     }
 
     #[test]

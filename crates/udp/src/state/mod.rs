@@ -46,6 +46,9 @@ pub(crate) struct Turns {
     /// Wakes the reading task of a runtime.
     #[cfg(feature = "tokio")]
     pub(crate) changed: Arc<tokio::sync::Notify>,
+    /// The reading task must be woken after the lock is released.
+    #[cfg(feature = "tokio")]
+    reader_is_due: bool,
     /// An error of the reading task, for the next waiting task.
     failure: Option<io::Error>,
 }
@@ -58,9 +61,17 @@ impl Turns {
 
     /// Makes the reading task check its deadline: a sent object might have made it earlier, or a
     /// task joined the queue.
-    pub(crate) fn check_reader(&self) {
+    pub(crate) fn check_reader(&mut self) {
         #[cfg(feature = "tokio")]
-        self.changed.notify_one();
+        {
+            self.reader_is_due = true;
+        }
+    }
+
+    /// Returns the notification of the reading task, if that is due.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn take_due_reader(&mut self) -> Option<Arc<tokio::sync::Notify>> {
+        std::mem::take(&mut self.reader_is_due).then(|| Arc::clone(&self.changed))
     }
 }
 
@@ -134,6 +145,8 @@ impl State {
                 woken_ns: 0,
                 #[cfg(feature = "tokio")]
                 changed: Arc::default(),
+                #[cfg(feature = "tokio")]
+                reader_is_due: false,
                 failure: None,
             },
             listeners,
