@@ -47,11 +47,8 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        if !self.send.qdisc.accepts(&packet) {
-            return Err(NoRoom(packet));
-        }
-        self.enqueue(packet, now_ns, sink);
-        Ok(())
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        self.send.offer(&self.shared, packet, at)
     }
 
     /// Drops all packets in the discipline, ready or not.

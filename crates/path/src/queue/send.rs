@@ -4,6 +4,7 @@ use super::admission::Admission;
 use super::burst::{BurstEnd, Sending};
 use super::context::Context;
 use super::counters::add;
+use super::error::NoRoom;
 use super::outcome::{Stop, StopReason};
 use super::outlet::Outlet;
 use super::shared::Shared;
@@ -47,6 +48,20 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             segmenter: &mut self.outlet.gso.segmenter,
         };
         self.qdisc.enqueue(packet, now_ns, &mut sink);
+    }
+
+    #[inline]
+    pub(super) fn offer<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
+        &mut self,
+        shared: &Shared<M>,
+        packet: Packet,
+        at: Context<'_, S, P>,
+    ) -> Result<(), NoRoom> {
+        if !self.qdisc.accepts(&packet) {
+            return Err(NoRoom(packet));
+        }
+        self.enqueue(shared, packet, at);
+        Ok(())
     }
 
     #[inline]

@@ -38,11 +38,8 @@ impl<R, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
         now_ns: u64,
         sink: &mut S,
     ) -> Result<(), NoRoom> {
-        if !self.half.qdisc.accepts(&packet) {
-            return Err(NoRoom(packet));
-        }
-        self.enqueue(packet, now_ns, sink);
-        Ok(())
+        let at = Context::new(now_ns, sink, &mut self.probe);
+        self.half.offer(&self.shared, packet, at)
     }
 
     /// For a sender that found no room in [`run`](Self::run): arms the waker of the queue, then
