@@ -40,8 +40,7 @@ impl NetNs {
     /// # Errors
     /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
-        let file = Path::new(THREADS_NAMESPACE);
-        let namespace = OwnedFd::from(File::open(file).context("open", file)?);
+        let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
         let route = Mutex::new(RouteSocket::open(None)?);
         Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
     }
@@ -52,8 +51,7 @@ impl NetNs {
     /// `NotFound`; `PermissionDenied` without CAP_SYS_ADMIN; `InvalidInput` if the file is not a
     /// network namespace.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // std opens files close-on-exec, so that a started program does not hold the namespace.
-        let namespace = OwnedFd::from(File::open(path).context("open", path)?);
+        let namespace = open_namespace(path)?;
         let route = in_short_thread(|| {
             enter(namespace.as_fd())?;
             RouteSocket::open(None)
@@ -133,6 +131,11 @@ impl AsFd for NetNs {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.namespace.as_fd()
     }
+}
+
+fn open_namespace(path: &Path) -> io::Result<OwnedFd> {
+    // std opens files close-on-exec, so that a started program does not hold the namespace.
+    Ok(File::open(path).context("open", path)?.into())
 }
 
 /// Entering the current namespace would require a privilege without need.

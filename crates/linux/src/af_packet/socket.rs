@@ -41,7 +41,7 @@ impl PacketSender {
     /// Opens a socket on `device`.
     ///
     /// # Errors
-    /// `NotFound` if there is no such device; `PermissionDenied` without CAP_NET_RAW.
+    /// `NotFound` if the device does not exist; `PermissionDenied` without CAP_NET_RAW.
     pub fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
         let index = link::index(ns, device)?;
         let fd = open_socket(ns, device, SocketFlags::empty())?;
@@ -187,7 +187,7 @@ impl AsFd for PacketReceiver {
 }
 
 /// Inserts a VLAN tag after the addresses of the frame, which with its header has the first `bytes`
-/// of `buffer`. Returns the new length, or `None` if there is no room.
+/// of `buffer`. Returns the new length, or `None` without room.
 fn insert_tag(tag: Tag, buffer: &mut [u8], bytes: usize) -> Option<usize> {
     let at = VirtioNetHeader::BYTES + 2 * size_of::<MacAddress>();
     if !(at..=buffer.len().saturating_sub(TAG_BYTES)).contains(&bytes) {

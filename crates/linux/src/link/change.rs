@@ -177,7 +177,7 @@ pub fn index(ns: &NetNs, device: &str) -> io::Result<u32> {
 /// NAPI: of a veth, the end with an XDP program.
 ///
 /// # Errors
-/// `NotFound` if there is no such device; `PermissionDenied` without CAP_SYS_ADMIN, which is needed
+/// `NotFound` if the device does not exist; `PermissionDenied` without CAP_SYS_ADMIN, needed
 /// to mount a sysfs for this call; `Unsupported` if the driver does not poll.
 pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Result<()> {
     check_name(device)?;

@@ -12,7 +12,7 @@ use crate::error::Context;
 /// Reads a tunable of a queue, in its own unit: bytes, ms or stalls.
 ///
 /// # Errors
-/// `NotFound` if there is no such device, queue, byte limit or file; `InvalidData` if its content
+/// `NotFound` without the device, queue, byte limit or file; `InvalidData` if its content
 /// is not a number.
 pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, tunable: Tunable) -> io::Result<u64> {
     let path = sysfs.limits_of(device, queue)?.join(tunable.name());
@@ -58,7 +58,7 @@ pub struct QueueSampler {
 
 impl QueueSampler {
     /// # Errors
-    /// `NotFound` if there is no such device, queue or byte limit; the error of opening.
+    /// `NotFound` without the device, queue or byte limit; the error of opening.
     pub fn open(sysfs: &Sysfs, device: &str, queue: u32) -> io::Result<Self> {
         let directory = sysfs.limits_of(device, queue)?;
         let open = |name: &str| {
