@@ -1,6 +1,9 @@
 //! The first line of a trace file: the workload and the rate.
 
-use serde::Deserialize;
+use core::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use taut_sim::completion_trace::{Burst, CompletionTrace};
@@ -23,81 +26,109 @@ const POLL_NS: u64 = 3_000;
 /// Default target utilisation.
 const UTILISATION: f64 = 0.999;
 
-/// The keys of a header; `null` is the same as no value.
-#[derive(Deserialize)]
-struct Header {
-    id: Option<String>,
-    rate_bytes_per_us: Option<f64>,
-    rates: Option<Vec<(u64, f64)>>,
-    sizes: Option<Vec<u64>>,
-    budget: Option<u32>,
-    poll_ns: Option<u64>,
-    burst: Option<BurstHeader>,
-    warm_ns: Option<u64>,
-    end_ns: Option<u64>,
-    utilisation: Option<f64>,
-    #[serde(flatten)]
-    unknown: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct BurstHeader {
-    period_ns: Option<u64>,
-    objects: Option<u64>,
-    #[serde(flatten)]
-    unknown: Map<String, Value>,
-}
-
 /// Parses a header into a trace without intervals, and its unknown keys.
 pub(super) fn read(
     line: &str,
     otherwise_id: &str,
 ) -> Result<(CompletionTrace, Vec<String>), String> {
-    let header: Header = serde_json::from_str(line).map_err(|error| {
+    let Keys { mut keys, twice } = serde_json::from_str(line).map_err(|error| {
         format!(
             "the first line must be a JSON object such as {{\"id\": \"name\", \
              \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}}: {error}"
         )
     })?;
-    let mut unknown: Vec<String> = header.unknown.keys().cloned().collect();
-    let of_burst = header.burst.iter().flat_map(|burst| burst.unknown.keys());
-    unknown.extend(of_burst.map(|key| format!("burst.{key}")));
-    Ok((pattern(header, otherwise_id)?, unknown))
+    if let Some(key) = twice {
+        return Err(format!("duplicate key {key}"));
+    }
+    let mut burst = take(&mut keys, "", "burst")?;
+    let pattern = pattern(&mut keys, burst.as_mut(), otherwise_id)?;
+    let of_burst = burst.iter().flat_map(Map::keys);
+    let of_burst = of_burst.map(|key| format!("burst.{key}"));
+    Ok((pattern, keys.keys().cloned().chain(of_burst).collect()))
 }
 
-/// Requires a time or number from 1 on.
-fn required(key: &str, value: Option<u64>, max: u64) -> Result<u64, String> {
-    let value = value.ok_or_else(|| format!("{key} is missing; allowed: 1 to {max}"))?;
-    check(key, value, 1, max)?;
+/// An object, and its first duplicate key: it is unclear which of the two values is meant.
+#[derive(Default)]
+struct Keys {
+    keys: Map<String, Value>,
+    twice: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = Keys;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of keys and values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Keys, A::Error> {
+        let mut keys = Keys::default();
+        while let Some((key, value)) = entries.next_entry::<String, Value>()? {
+            if keys.keys.insert(key.clone(), value).is_some() {
+                keys.twice = Some(key);
+            }
+        }
+        Ok(keys)
+    }
+}
+
+/// Removes and parses the value of `key`; `null` is the same as no value. The remaining keys are
+/// unknown. `within` is the key of its object, with a dot.
+fn take<T: DeserializeOwned>(
+    keys: &mut Map<String, Value>,
+    within: &str,
+    key: &str,
+) -> Result<Option<T>, String> {
+    let value = keys.shift_remove(key).unwrap_or_default();
+    serde_json::from_value(value).map_err(|error| format!("{within}{key}: {error}"))
+}
+
+/// Takes a required time or number from 1 on.
+fn required(
+    keys: &mut Map<String, Value>,
+    within: &str,
+    key: &str,
+    max: u64,
+) -> Result<u64, String> {
+    let value = take(keys, within, key)?;
+    let value = value.ok_or_else(|| format!("{within}{key} is missing; allowed: 1 to {max}"))?;
+    check(&format!("{within}{key}"), value, 1, max)?;
     Ok(value)
 }
 
-fn pattern(header: Header, otherwise_id: &str) -> Result<CompletionTrace, String> {
-    let end_ns = required("end_ns", header.end_ns, MAX_NS)?;
-    let warm_ns = header.warm_ns.unwrap_or(0);
+fn pattern(
+    keys: &mut Map<String, Value>,
+    burst: Option<&mut Map<String, Value>>,
+    otherwise_id: &str,
+) -> Result<CompletionTrace, String> {
+    let end_ns = required(keys, "", "end_ns", MAX_NS)?;
+    let warm_ns = take(keys, "", "warm_ns")?.unwrap_or(0);
     check("warm_ns", warm_ns, 0, end_ns - 1)?;
-    let poll_ns = header.poll_ns.unwrap_or(POLL_NS);
+    let poll_ns = take(keys, "", "poll_ns")?.unwrap_or(POLL_NS);
     check("poll_ns", poll_ns, 1, MAX_NS)?;
-    let utilisation = header.utilisation.unwrap_or(UTILISATION);
+    let utilisation = take(keys, "", "utilisation")?.unwrap_or(UTILISATION);
     if !(utilisation > 0.0 && utilisation <= 1.0) {
         return Err(format!(
             "utilisation is {utilisation}; allowed: above 0, at most 1"
         ));
     }
-    let burst = |it: BurstHeader| {
-        Ok::<_, String>(Burst {
-            period_ns: required("burst.period_ns", it.period_ns, MAX_NS)?,
-            objects: required("burst.objects", it.objects, MAX_OBJECTS)?,
-        })
-    };
+    let steps: Option<Vec<(u64, f64)>> = take(keys, "", "rates")?;
     let pattern = CompletionTrace {
-        id: header.id.unwrap_or_else(|| otherwise_id.to_owned()),
-        changes_ns: changes(header.rates.as_deref()),
-        rates: rates(header.rates, header.rate_bytes_per_us)?,
-        sizes: sizes(header.sizes)?,
-        budget: header.budget.unwrap_or(0),
+        id: take(keys, "", "id")?.unwrap_or_else(|| otherwise_id.to_owned()),
+        changes_ns: changes(steps.as_deref()),
+        rates: rates(steps, take(keys, "", "rate_bytes_per_us")?)?,
+        sizes: sizes(take(keys, "", "sizes")?)?,
+        budget: take(keys, "", "budget")?.unwrap_or(0),
         poll_ns,
-        bursts: header.burst.map(burst).transpose()?.into_iter().collect(),
+        bursts: burst.map_or_else(|| Ok(Vec::new()), bursts)?,
         warm_ns,
         end_ns,
         utilisation,
@@ -141,6 +172,13 @@ fn check_work(pattern: &CompletionTrace) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn bursts(keys: &mut Map<String, Value>) -> Result<Vec<Burst>, String> {
+    Ok(vec![Burst {
+        period_ns: required(keys, "burst.", "period_ns", MAX_NS)?,
+        objects: required(keys, "burst.", "objects", MAX_OBJECTS)?,
+    }])
 }
 
 /// Returns the steps of the rate, the only changes that a file contains. Frequent steps are a load,

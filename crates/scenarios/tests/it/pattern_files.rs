@@ -80,8 +80,7 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""rate_bytes_per_us": 125, "end_ns": 300, "end_ns": 5"#),
-            "line 1: the first line must be a JSON object such as {\"id\": \"name\", \
-             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}: duplicate field `end_ns`",
+            "line 1: duplicate key end_ns",
         ),
         (
             "[1]\n".to_owned(),
@@ -93,9 +92,7 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""end_ns": "soon""#),
-            "line 1: the first line must be a JSON object such as {\"id\": \"name\", \
-             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}: invalid type: string \
-             \"soon\", expected u64 at line 1 column 17",
+            "line 1: end_ns: invalid type: string \"soon\", expected u64",
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "burst": {"objects": 3}"#),
@@ -169,8 +166,7 @@ fn invalid_line_error_has_the_allowed_values() {
         ),
         (
             header(r#""end_ns": 300, "rate_bytes_per_us": 1, "budget": -1"#),
-            "line 1: the first line must be a JSON object such as {\"id\": \"name\", \
-             \"rate_bytes_per_us\": 125.0, \"end_ns\": 30000000000}: invalid value: integer `-1`",
+            "line 1: budget: invalid value: integer `-1`",
         ),
         (
             header(
