@@ -206,7 +206,7 @@ fn limits_are_printed_as_given() {
     assert_eq!(limits("--limit 40k --limit off"), "off 40k");
     assert_eq!(limits("--limit off"), "off");
     let table = stdout(&format!("{short} --limit 40k"));
-    assert!(table.contains("\n40k    off "), "{table}");
+    assert!(table.contains("\n40k     off |"), "{table}");
     assert!(failed(&format!("{short},limit=on --limit off"), 2).contains("limit=off"));
     let spelled = stdout("send lo --limit off --dry-run");
     assert!(spelled.contains("limit off,"), "{spelled}");
