@@ -11,8 +11,8 @@ compiler and libclang, s2n-quic needs Rust 1.95. With perf, system calls of both
 --busy-loops measures beside other programs. --fault measures `taut` alone, with a fault of a second
 in the middle of the run; quinn and noq can be rebound. --taut is the command: keeps the bytes that
 `taut where` finds in the slow link's queue. --record appends the runs to docs/live/stacks.jsonl,
-from which scripts/stacks.py writes its page. --check requires, on an idle machine, that a request at
-20 Mbit/s under `taut` takes less than a third of the time, with four fifths of the goodput.
+from which scripts/stacks.py writes its page. --check requires, on an idle machine, that a request
+at 20 Mbit/s under `taut` takes less than a third of the time, with four fifths of the goodput.
 Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here (root, or no stack can be built).
 """
 
