@@ -7,23 +7,38 @@ use std::os::fd::BorrowedFd;
 use taut_dql::Stall;
 use taut_linux::Port;
 use taut_path::queue::CompleteError;
-use taut_path::{Completed, Completions, Queue, QueueConfig, Stop};
+use taut_path::{
+    AnyLimit, AnyQdisc, Completed, Completions, LateSegmentation, Queue, QueueConfig, Stop,
+};
 
 use crate::account::Account;
 use crate::latency::Latency;
-use crate::parts::{DirectionConfig, Parts};
+use crate::packet_ends::PacketEnds;
 use crate::published::Published;
-use crate::queue_inlet::{DirectionQueue, PacketEnds, QueueInlet};
 use crate::run::Next;
-use crate::source::{More, Source};
+use crate::source::{DirectionQueue, Inlet, More, Source};
 
 /// Time to wait after a failed call, in ns.
 const RETRY_NS: u64 = 1_000_000;
 
+/// Settings of the queue of a direction.
+pub struct DirectionConfig {
+    pub qdisc: AnyQdisc,
+    pub limit: AnyLimit,
+    pub split: LateSegmentation,
+    /// Coalescing interval of completions: the poll interval, in ns.
+    pub coalesce_ns: u64,
+    /// Stall threshold: the maximum age of a packet in the device, in ns. The ring is then
+    /// reopened.
+    pub stall_ns: u64,
+    /// Rate of a shaper in front, if there is one.
+    pub rate_bits_per_s: Option<u64>,
+}
+
 /// From a source to a port.
-pub struct Direction<K: Parts> {
-    pub(crate) source: K::Source,
-    inlet: QueueInlet<K>,
+pub struct Direction<S: Source> {
+    pub(crate) source: S,
+    inlet: Inlet<S>,
     published: Published,
     coalesce_ns: u64,
     pub(crate) stall_ns: u64,
@@ -39,16 +54,16 @@ pub struct Direction<K: Parts> {
     more: More,
 }
 
-impl<K: Parts> Direction<K> {
+impl<S: Source> Direction<S> {
     /// Creates a direction whose link is down.
     ///
     /// # Errors
     /// Returns an error if the settings do not fit the ring.
     pub fn new(
         config: DirectionConfig,
-        source: K::Source,
-        (port, frames): (K::Port, K::Frames),
-        (probe, latency): (K::Probe, Option<Latency>),
+        source: S,
+        (port, frames): (S::Port, S::Frames),
+        (probe, latency): (S::Probe, Option<Latency>),
         now_ns: u64,
     ) -> anyhow::Result<Self> {
         let published = Published::new(port.device(), &config.limit, config.rate_bits_per_s);
@@ -64,7 +79,7 @@ impl<K: Parts> Direction<K> {
             .build(now_ns)?;
         Ok(Self {
             source,
-            inlet: QueueInlet {
+            inlet: Inlet {
                 queue,
                 ends: PacketEnds {
                     frames,
@@ -91,20 +106,20 @@ impl<K: Parts> Direction<K> {
         &self.inlet.ends.account
     }
 
-    pub fn source(&self) -> &K::Source {
+    pub fn source(&self) -> &S {
         &self.source
     }
 
-    pub fn port(&self) -> &K::Port {
+    pub fn port(&self) -> &S::Port {
         self.inlet.queue.device()
     }
 
-    pub fn queue(&self) -> &DirectionQueue<K> {
+    pub fn queue(&self) -> &DirectionQueue<S> {
         &self.inlet.queue
     }
 
     /// Ends the direction, and returns its queue.
-    pub fn into_queue(self) -> DirectionQueue<K> {
+    pub fn into_queue(self) -> DirectionQueue<S> {
         self.inlet.queue
     }
 
@@ -200,7 +215,7 @@ impl<K: Parts> Direction<K> {
     pub(crate) fn reopen(
         &mut self,
         now_ns: u64,
-        open: impl FnOnce(&mut K::Port, &mut K::Source) -> io::Result<()>,
+        open: impl FnOnce(&mut S::Port, &mut S) -> io::Result<()>,
     ) -> io::Result<()> {
         // Packets that are complete by now are not stale.
         let _ = self.complete(now_ns);

@@ -3,11 +3,10 @@
 use anyhow::Context;
 use taut_linux::NetNs;
 use taut_linux::link::{self, OffloadControl, RootQdisc};
-use taut_relay::Direction;
 use taut_relay::bridge::{Bridge, PathSettings};
 use taut_relay::interface::PacketInterface;
-use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
+use taut_relay::{Direction, Source};
 use taut_report::say;
 
 use super::config::{Forward, ForwardCase};
@@ -92,7 +91,7 @@ fn open_bridge(
 struct RowControl<'a>(&'a Control);
 
 impl RunControl for RowControl<'_> {
-    fn is_over<K: Parts>(&mut self, _now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<S: Source>(&mut self, _now_ns: u64, directions: &mut [Direction<S>]) -> bool {
         let in_flight = directions[0].queue().snapshot().in_flight;
         self.0.in_flight_bytes.set(in_flight.into());
         self.0.is_stopped()

@@ -9,15 +9,14 @@ use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_measure::meter::Meter;
 use taut_measure::trace::Recording;
 use taut_path::{Queue, QueueConfig, qdisc};
-use taut_relay::Direction;
-use taut_relay::parts::DirectionConfig;
+use taut_relay::direction::{Direction, DirectionConfig};
 use taut_relay::published::Published;
 use taut_scenarios::rr_under_load::Case;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::config::{Config, DriverKind};
 use super::emulated::EmulatedDirection;
-use super::packet_ring::{ReceiveDirection, RingParts};
+use super::packet_ring::ReceiveDirection;
 use super::router::{Route, Watcher};
 use super::tap::TapSource;
 use crate::control::{Control, Watch};
@@ -196,9 +195,13 @@ impl Wiring<'_> {
             rate_bits_per_s: Some(settings.rate.0),
         };
         let probe = (self.watcher(now_ns, true), None);
-        let direction: Direction<RingParts> =
-            Direction::new(config, source, (port, frames), probe, now_ns)?;
-        let mut direction = Box::new(direction);
+        let mut direction = Box::new(Direction::new(
+            config,
+            source,
+            (port, frames),
+            probe,
+            now_ns,
+        )?);
         direction.set_open(true, now_ns);
         Ok(direction)
     }

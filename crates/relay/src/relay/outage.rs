@@ -9,9 +9,8 @@ use taut_linux::link::LinkState;
 use super::Relay;
 use crate::direction::Direction;
 use crate::egress::is_missing;
-use crate::parts::{Parts, Renewal};
 use crate::run_control::{Event, RunControl};
-use crate::source::Source;
+use crate::source::{Renewal, Source};
 
 /// Interval between polls of the links while returned packets are unconfirmed, in ns.
 const LINK_POLL_NS: u64 = 1_000_000;
@@ -20,7 +19,7 @@ const REOPEN_NS: u64 = 20_000_000;
 /// Consecutive stalls without a completion after which the remaining packets are abandoned.
 const MAX_STALLS: u32 = 2;
 
-impl<K: Parts, O: RunControl> Relay<'_, K, O> {
+impl<S: Source, O: RunControl> Relay<'_, S, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
         self.control
             .event(self.egresses[at].monitor.device(), event);
@@ -202,8 +201,8 @@ const fn receives_on(at: usize, directions: usize) -> usize {
     directions - 1 - at
 }
 
-fn renew<K: Parts>(
-    directions: &mut [Direction<K>],
+fn renew<S: Source>(
+    directions: &mut [Direction<S>],
     at: usize,
     renewal: Renewal,
     now_ns: u64,
@@ -211,17 +210,17 @@ fn renew<K: Parts>(
     match ends(directions, at) {
         (to, Some(from)) => {
             from.take_last(now_ns);
-            to.reopen(now_ns, |port, _| K::reopen(renewal, port, &mut from.source))
+            to.reopen(now_ns, |port, _| from.source.reopen(renewal, port))
         }
-        (to, None) => to.reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
+        (to, None) => to.reopen(now_ns, |port, source| source.reopen(renewal, port)),
     }
 }
 
 /// Returns the direction `at`, and the direction that receives on its device, if another one does.
-fn ends<K: Parts>(
-    directions: &mut [Direction<K>],
+fn ends<S: Source>(
+    directions: &mut [Direction<S>],
     at: usize,
-) -> (&mut Direction<K>, Option<&mut Direction<K>>) {
+) -> (&mut Direction<S>, Option<&mut Direction<S>>) {
     let from = receives_on(at, directions.len());
     match directions {
         [one, other] => match from > at {

@@ -14,7 +14,7 @@ use taut_linux::interrupt;
 use taut_linux::link::{self, Description, LinkMonitor, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_path::LateSegmentation;
-use taut_relay::parts::DirectionConfig;
+use taut_relay::direction::DirectionConfig;
 use taut_relay::source::{
     CaptureContents, Content, FeedSettings, Generated, MIN_BYTES, Pacing, read_capture,
 };
