@@ -1,7 +1,5 @@
 //! Publishes the queues of this process for `taut show` and similar tools.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
 use taut_linux::publish::{Publisher, QueueInfo, QueueSlot};
 use taut_path::limit::Unit;
 use taut_path::queue::MonitorSnapshot;
@@ -14,15 +12,12 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub struct Published {
     slot: Option<QueueSlot>,
-    /// The publisher is closed with the last queue.
-    _publisher: Option<Arc<Publisher>>,
     next_ns: u64,
 }
 
 impl Published {
     /// Takes a slot for the queue of `device`, which a shaper of this rate can precede.
     pub fn new(device: &str, limit: &AnyLimit, rate_bits_per_s: Option<u64>) -> Self {
-        let publisher = publisher();
         let info = QueueInfo {
             device,
             queue: 0,
@@ -30,9 +25,9 @@ impl Published {
             in_packets: limit.unit() == Unit::Packets,
             rate_bits_per_s,
         };
+        let slot = Publisher::open(&program()).and_then(|publisher| publisher.add(&info));
         Self {
-            slot: publisher.as_ref().and_then(|it| it.add(&info).ok()),
-            _publisher: publisher,
+            slot: slot.ok(),
             next_ns: 0,
         }
     }
@@ -54,18 +49,6 @@ impl Published {
             wakeups: 0,
         });
     }
-}
-
-/// Returns the publisher of this process.
-fn publisher() -> Option<Arc<Publisher>> {
-    static PUBLISHER: Mutex<Weak<Publisher>> = Mutex::new(Weak::new());
-    let mut kept = PUBLISHER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(publisher) = kept.upgrade() {
-        return Some(publisher);
-    }
-    let publisher = Arc::new(Publisher::open(&program()).ok()?);
-    *kept = Arc::downgrade(&publisher);
-    Some(publisher)
 }
 
 /// Returns the command with its subcommands, as the user would name it.
