@@ -4,8 +4,8 @@ use std::io;
 
 use taut_linux::link::{self, Description, LinkMonitor};
 use taut_linux::{GsoFrames, NetNs, sched};
+use taut_path::AnyLimit;
 use taut_path::qdisc::{AnyQdisc, Qdisc, Shaped};
-use taut_path::{AnyLimit, LateSegmentation};
 
 use crate::direction::{Direction, DirectionConfig};
 use crate::egress::Egress;
@@ -97,7 +97,6 @@ impl PathSettings {
         Ok(DirectionConfig {
             qdisc,
             limit: self.limit.clone(),
-            split: LateSegmentation::Auto,
             coalesce_ns: self.coalesce_ns,
             stall_ns: self.stall_ns,
             rate_bits_per_s,

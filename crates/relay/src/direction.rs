@@ -25,7 +25,6 @@ const RETRY_NS: u64 = 1_000_000;
 pub struct DirectionConfig {
     pub qdisc: AnyQdisc,
     pub limit: AnyLimit,
-    pub split: LateSegmentation,
     /// Coalescing interval of completions: the poll interval, in ns.
     pub coalesce_ns: u64,
     /// Stall threshold: the maximum age of a packet in the device, in ns. The ring is then
@@ -73,7 +72,8 @@ impl<S: Source> Direction<S> {
             .probe(probe)
             .config(QueueConfig {
                 stall_threshold_ns: config.stall_ns,
-                late_segmentation: config.split,
+                // Without effect on a ring that accepts no chunks.
+                late_segmentation: LateSegmentation::Auto,
                 ..QueueConfig::default()
             })
             .build(now_ns)?;

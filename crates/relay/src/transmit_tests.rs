@@ -3,7 +3,7 @@
 
 use taut_linux::link::MacAddress;
 use taut_path::pool::FramePool;
-use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
+use taut_path::{AnyLimit, AnyQdisc};
 
 use super::*;
 use crate::source::{Content, Generated, Pacing};
@@ -32,7 +32,6 @@ fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
         queue: DirectionConfig {
             qdisc: AnyQdisc::default(),
             limit: AnyLimit::packets(16),
-            split: LateSegmentation::Auto,
             coalesce_ns: 50_000,
             stall_ns: 100_000_000,
             rate_bits_per_s: None,

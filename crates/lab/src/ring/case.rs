@@ -7,7 +7,7 @@ use anyhow::{anyhow, bail};
 use taut_linux::link::{LinkMonitor, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{NetNs, interrupt, link};
-use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
+use taut_path::{AnyLimit, AnyQdisc};
 use taut_relay::direction::DirectionConfig;
 use taut_relay::driver::Driver;
 use taut_relay::raise_priority;
@@ -97,7 +97,6 @@ impl RingCase {
             queue: DirectionConfig {
                 qdisc: AnyQdisc::default(),
                 limit: self.limit.clone(),
-                split: LateSegmentation::Auto,
                 coalesce_ns: options.coalesce.0,
                 stall_ns: 2_000_000_000,
                 rate_bits_per_s: None,

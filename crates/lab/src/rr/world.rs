@@ -189,7 +189,6 @@ impl Wiring<'_> {
         let config = DirectionConfig {
             qdisc: settings.qdisc.parse()?,
             limit: self.case.limit.clone(),
-            split: self.case.late_segmentation,
             coalesce_ns: settings.coalesce.0,
             stall_ns: QueueConfig::default().stall_threshold_ns,
             rate_bits_per_s: Some(settings.rate.0),
