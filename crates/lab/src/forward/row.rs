@@ -11,7 +11,7 @@ use taut_report::say;
 
 use super::config::{Forward, ForwardCase};
 use crate::control::{Control, StopOnDrop};
-use crate::load::{Beside, Plan, Requests};
+use crate::load::{Plan, Requests, pings};
 use crate::progress::Progress;
 use crate::world::{CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, bridge, shape};
 
@@ -58,16 +58,15 @@ pub fn run(
     };
     let plan = Plan {
         streams: experiment.streams,
-        beside: Beside::Pings,
+        measured: pings,
         warm_up_ns: WARM_UP_NS,
         duration_ns: experiment.duration.0,
     };
     let ((), loaded) = plan.run(&hosts, &control, progress, "forward", forward)?;
-    let pings = loaded.requests;
-    Ok(loaded.window.map(|window| ForwardRun {
+    Ok(loaded.map(|loaded| ForwardRun {
         case: case.clone(),
-        pings,
-        goodput_bps: window.goodput_bits_per_s(),
+        goodput_bps: loaded.window.goodput_bits_per_s(),
+        pings: loaded.requests,
     }))
 }
 
