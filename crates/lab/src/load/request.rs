@@ -73,13 +73,12 @@ pub fn requests(hosts: &Hosts) -> anyhow::Result<MeasuredTraffic> {
 fn request(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
     let mut requests = Requests::default();
-    let mut byte = [1];
     while !control.is_stopped() {
         let start_ns = sched::monotonic_ns();
         let recorded = control.is_recording();
-        if !write_byte(&mut socket, &byte, control)?
-            || !wait_for_byte(&mut socket, &mut byte, control)?
-        {
+        let sent = socket.write_all(&[1]);
+        let exchanged = sent.and_then(|()| read_byte(socket, control));
+        if !succeeded(exchanged, control)? {
             break;
         }
         let end_ns = sched::monotonic_ns();
@@ -95,37 +94,31 @@ fn request(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests
 /// Answers each request.
 fn respond(mut socket: &TcpStream, control: &Control) -> anyhow::Result<()> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
-    let mut byte = [0];
-    while wait_for_byte(&mut socket, &mut byte, control)?
-        && write_byte(&mut socket, &byte, control)?
-    {}
-    Ok(())
-}
-
-/// Writes one byte. Returns `false` if the row is over and the peer has closed.
-fn write_byte(socket: &mut &TcpStream, byte: &[u8; 1], control: &Control) -> io::Result<bool> {
-    match socket.write_all(byte) {
-        Err(_) if control.is_stopped() => Ok(false),
-        written => written.map(|()| true),
-    }
-}
-
-/// Reads one byte. Returns `false` if the row ends first.
-fn wait_for_byte(
-    socket: &mut &TcpStream,
-    byte: &mut [u8; 1],
-    control: &Control,
-) -> io::Result<bool> {
-    while !control.is_stopped() {
-        match socket.read(byte) {
-            Ok(1) => return Ok(true),
-            Err(error) if is_timeout(&error) => {}
-            _ if control.is_stopped() => break,
-            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) => return Err(error),
+    loop {
+        let received = read_byte(socket, control);
+        let exchanged = received.and_then(|()| socket.write_all(&[1]));
+        if !succeeded(exchanged, control)? {
+            return Ok(());
         }
     }
-    Ok(false)
+}
+
+/// Reads one byte. A timeout is an error only after the end of the row.
+fn read_byte(mut socket: &TcpStream, control: &Control) -> io::Result<()> {
+    loop {
+        match socket.read_exact(&mut [0]) {
+            Err(error) if is_timeout(&error) && !control.is_stopped() => {}
+            read => return read,
+        }
+    }
+}
+
+/// Returns `false` after the end of the row, when the peer can have closed already.
+fn succeeded(exchanged: io::Result<()>, control: &Control) -> io::Result<bool> {
+    match exchanged {
+        Err(_) if control.is_stopped() => Ok(false),
+        exchanged => exchanged.map(|()| true),
+    }
 }
 
 /// Returns `true` for a timeout.

@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use taut_linux::af_packet::{AfPacket, PacketReceiver};
-use taut_linux::link::MacAddress;
 use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_measure::meter::Meter;
 use taut_measure::trace::Recording;
@@ -64,9 +63,17 @@ impl RrWorld {
             negotiate_ecn(&hosts.server)?;
         }
         let emulated = config.options.driver == DriverKind::Emulated;
-        // A packet ring sends frames unchanged, so checksums must be complete.
-        let offloads = (emulated, case.tso);
-        let tap = |ns, device, mac| Tap::open(ns, device, tap_config(mac, offloads));
+        let tap = |ns, device, mac| {
+            let config = TapConfig {
+                // A packet ring sends frames unchanged, so checksums must be complete.
+                checksum_offload: emulated,
+                segmentation_offload: case.tso,
+                mac: Some(mac),
+                tx_queue_packets: TAP_QUEUE_PACKETS,
+                ..TapConfig::default()
+            };
+            Tap::open(ns, device, config)
+        };
         let client_tap = tap(&hosts.client, CLIENT_DEVICE, CLIENT_MAC)?;
         let far_end = if emulated {
             FarEnd::Tap(tap(&hosts.server, SERVER_DEVICE, SERVER_MAC)?)
@@ -80,19 +87,6 @@ impl RrWorld {
             client_tap,
             far_end,
         })
-    }
-}
-
-fn tap_config(
-    mac: MacAddress,
-    (checksum_offload, segmentation_offload): (bool, bool),
-) -> TapConfig {
-    TapConfig {
-        checksum_offload,
-        segmentation_offload,
-        mac: Some(mac),
-        tx_queue_packets: TAP_QUEUE_PACKETS,
-        ..TapConfig::default()
     }
 }
 
