@@ -123,7 +123,23 @@ impl<P: Port, F: Frames> Feed<P, F> {
             if self.more(now_ns) != More::WhenEmpty || frames.free_frames() == 0 {
                 return None;
             }
-            match self.next_frame(frames, account, now_ns)? {
+            let due_ns = self.content.next_due_ns();
+            let Some(content) = self.content.next() else {
+                self.left = 0;
+                return None;
+            };
+            self.left -= 1;
+            account.received_packets += 1;
+            let packet = content.and_then(|bytes| {
+                account.received_bytes += bytes.len() as u64;
+                self.pace.took(bytes.len(), due_ns, now_ns);
+                let packet = packet_of(bytes, frames, &self.limit)?;
+                Ok(match self.classify {
+                    true => classed(packet, classify(bytes)),
+                    false => packet,
+                })
+            });
+            match packet {
                 Ok(packet) => {
                     self.rejected_in_row = 0;
                     return Some(packet);
@@ -141,32 +157,6 @@ impl<P: Port, F: Frames> Feed<P, F> {
         if self.rejected_in_row >= self.content.period() {
             self.left = 0;
         }
-    }
-
-    /// Returns the next frame, or why it cannot be sent.
-    fn next_frame(
-        &mut self,
-        frames: &F,
-        account: &mut Account,
-        now_ns: u64,
-    ) -> Option<Result<Packet, RejectReason>> {
-        let due_ns = self.content.next_due_ns();
-        let Some(bytes) = self.content.next() else {
-            self.left = 0;
-            return None;
-        };
-        self.left -= 1;
-        account.received_packets += 1;
-        let bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(reason) => return Some(Err(reason)),
-        };
-        account.received_bytes += bytes.len() as u64;
-        self.pace.took(bytes.len(), due_ns, now_ns);
-        Some(match packet_of(bytes, frames, &self.limit) {
-            Ok(packet) if self.classify => Ok(classed(packet, classify(bytes))),
-            packet => packet,
-        })
     }
 }
 
