@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use taut_dql::Stall;
 use taut_linux::Port;
@@ -114,6 +113,10 @@ impl<S: Source> Direction<S> {
         self.inlet.queue.device()
     }
 
+    pub(crate) fn port_mut(&mut self) -> &mut S::Port {
+        self.inlet.queue.device_mut()
+    }
+
     pub fn queue(&self) -> &DirectionQueue<S> {
         &self.inlet.queue
     }
@@ -139,11 +142,6 @@ impl<S: Source> Direction<S> {
     pub fn in_device_packets(&self) -> u64 {
         let sent = self.inlet.queue.sender_counters().sent_packets;
         sent.saturating_sub(self.account().returned_by_device())
-    }
-
-    /// Returns the descriptor to poll, in addition to [`next`](Self::next).
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.source.fd()
     }
 
     /// Reaps completions if that is due. Returns a stall.
@@ -229,16 +227,6 @@ impl<S: Source> Direction<S> {
         opened
     }
 
-    /// Releases the removed device.
-    pub(crate) fn release_device(&mut self) {
-        self.inlet.queue.device_mut().release_device();
-    }
-
-    /// Passes on the new name of the device.
-    pub(crate) fn set_device(&mut self, name: &str) {
-        self.inlet.queue.device_mut().set_device(name);
-    }
-
     /// Records that the source is readable.
     pub fn set_readable(&mut self) {
         self.more = More::Now;
@@ -250,7 +238,7 @@ impl<S: Source> Direction<S> {
         self.inlet.ends.now_ns = now_ns;
         let taken = self.source.take(now_ns, readable, &mut self.inlet);
         self.more = *taken.as_ref().unwrap_or(&More::WhenReady);
-        self.published.look(now_ns, &self.inlet.queue);
+        self.published.publish_if_due(now_ns, &self.inlet.queue);
         self.send(now_ns)?;
         taken.map(drop)
     }

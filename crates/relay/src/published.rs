@@ -3,7 +3,7 @@
 use taut_linux::publish::{Publisher, QueueInfo, QueueSlot};
 use taut_path::limit::Unit;
 use taut_path::queue::MonitorSnapshot;
-use taut_path::{AnyLimit, Limit, Probe, Qdisc, Queue};
+use taut_path::{AnyLimit, AnyQdisc, Limit, Probe, Queue};
 
 /// Minimum publishing interval: readers sample less often.
 const PERIOD_NS: u64 = 1_000_000;
@@ -33,10 +33,10 @@ impl Published {
     }
 
     /// Publishes the current state of `queue` if the interval has passed.
-    pub fn look<D, L: Limit, Q: Qdisc, P: Probe>(
+    pub fn publish_if_due<D, P: Probe>(
         &mut self,
         now_ns: u64,
-        queue: &Queue<D, L, Q, P>,
+        queue: &Queue<D, AnyLimit, AnyQdisc, P>,
     ) {
         let Some(slot) = self.slot.as_mut().filter(|_| now_ns >= self.next_ns) else {
             return;

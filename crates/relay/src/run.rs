@@ -7,7 +7,7 @@ use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
 
 /// The longest sleep, in ns, and so the maximum delay until the end of a run is noticed.
-pub(crate) const LONGEST_SLEEP_NS: u64 = 20_000_000;
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
 /// Real-time priority of a thread that moves packets: just above normal threads, so that load does
 /// not delay it.
 const PRIORITY: u8 = 1;

@@ -72,7 +72,7 @@ struct Relay<'a, S: Source, O> {
 
 impl<S: Source, O: RunControl> Work for Relay<'_, S, O> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
-        fds.extend(self.directions.iter().filter_map(Direction::fd));
+        fds.extend(self.directions.iter().filter_map(|it| it.source.fd()));
         fds.extend(self.egresses.iter().map(|egress| egress.monitor.as_fd()));
     }
 
@@ -117,7 +117,7 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
             ready.is_ready(position - 1)
         };
         for direction in &mut *self.directions {
-            if direction.fd().is_some() && is_ready() {
+            if direction.source.fd().is_some() && is_ready() {
                 direction.set_readable();
             }
         }

@@ -3,8 +3,8 @@
 use std::io;
 
 use taut_dql::Stall;
-use taut_linux::interrupt;
 use taut_linux::link::LinkState;
+use taut_linux::{Port, interrupt};
 
 use super::Relay;
 use crate::direction::Direction;
@@ -122,13 +122,13 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
                 let (to, from) = ends(self.directions, at);
                 let source = from.map_or(&mut to.source, |from| &mut from.source);
                 source.set_device(egress.monitor.device());
-                to.set_device(egress.monitor.device());
+                to.port_mut().set_device(egress.monitor.device());
             }
             Event::Removed { .. } => {
                 egress.removed_since_ns = Some(self.now_ns);
                 let from = receives_on(at, self.directions.len());
                 self.directions[from].close_source(self.now_ns);
-                self.directions[at].release_device();
+                self.directions[at].port_mut().release_device();
             }
             Event::Mtu(_) if !self.policy.follows_mtu => return,
             Event::Mtu(_) => egress.request_reopen(Renewal::SameDevice, self.now_ns),
