@@ -239,7 +239,7 @@ impl<O> Sender<'_, O> {
         let has_limit = is_valid && !direction.queue().limit().is_off();
         let [completion_p50_ns, completion_p99_ns] = [0.5, 0.99].map(|share| {
             let latency = direction.latency();
-            latency.map_or(0, |latency| latency.at_share_ns(share))
+            latency.map_or(0, |latency| latency.all_ns.value_at_quantile(share))
         });
         let (meter, _) = direction.queue().probe();
         Measurements {
@@ -264,7 +264,9 @@ impl<O: RunControl> RunControl for Sender<'_, O> {
         let returned = ReturnedCounts::of(direction, now_ns);
         if self.from.is_none() && now_ns >= self.begin_ns {
             self.from = Some(returned);
-            direction.latency().into_iter().for_each(Latency::clear);
+            if let Some(latency) = direction.latency() {
+                latency.all_ns.clear();
+            }
         }
         let is_over = is_over || now_ns >= self.end_ns || interrupt::noted().is_some();
         if is_over && !direction.source().is_over() {
