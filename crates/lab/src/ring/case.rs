@@ -35,15 +35,15 @@ pub struct RingCase {
 
 impl fmt::Display for RingCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (driver, link) = (self.driver.name(), self.link.name());
-        write!(f, "{driver} over {link}: {}", self.limit)
+        let (driver, link) = (self.driver, self.link.name(self.driver));
+        write!(f, "{} over {link}: {}", driver.name(), self.limit)
     }
 }
 
 impl RingCase {
     /// Creates the link and measures. Returns `None` if the user interrupted it.
     pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<Outcome>> {
-        let active = self.link.create()?;
+        let active = self.link.create(self.driver)?;
         let (ns, device) = (&active.ns, active.device.as_str());
         let mut monitor = LinkMonitor::open(ns, device)?;
         if !wait_for_link(&mut monitor, Some(monotonic_ns() + UP_NS), |_| {})? {
@@ -140,13 +140,8 @@ fn links(experiment: &RingSweep, driver: Driver) -> Vec<Link> {
         let device = device.to_owned();
         return vec![Link::Card { device, to }];
     }
-    let shaped = experiment.rates.iter().map(|rate| match driver {
-        Driver::AfPacket => Link::Shaper {
-            rate_bits_per_s: rate.0,
-        },
-        Driver::AfXdp => Link::Macvlan {
-            rate_bits_per_s: rate.0,
-        },
+    let shaped = experiment.rates.iter().map(|rate| Link::Shaped {
+        rate_bits_per_s: rate.0,
     });
     match driver {
         Driver::AfPacket => shaped.chain([Link::Plain]).collect(),

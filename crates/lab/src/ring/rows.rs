@@ -58,7 +58,7 @@ impl RingRow {
         Some(Self {
             driver: driver.name(),
             mode: last.mode,
-            link: link.name(),
+            link: link.name(*driver),
             hardware,
             rate_bps: link.rate_bits_per_s(),
             is_fixed: is_depth(&limit),
