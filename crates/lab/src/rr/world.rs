@@ -136,11 +136,6 @@ impl Wiring<'_> {
         index: u64,
     ) -> anyhow::Result<Box<dyn Route>> {
         let now_ns = sched::monotonic_ns();
-        let device = if index == 0 {
-            CLIENT_DEVICE
-        } else {
-            SERVER_DEVICE
-        };
         let nic = EmulatedNic::new(NicConfig {
             rate_bits_per_s: self.config.settings.rate.0,
             framing: Framing::ETHERNET,
@@ -163,7 +158,7 @@ impl Wiring<'_> {
             .config(config)
             .build(now_ns)?;
         let rate_bits_per_s = Some(self.config.settings.rate.0);
-        let published = Published::new(device, &self.case.limit, rate_bits_per_s);
+        let published = Published::new(source.tap.name(), &self.case.limit, rate_bits_per_s);
         Ok(Box::new(EmulatedDirection {
             frames: source.frames.clone(),
             source,
@@ -188,15 +183,9 @@ impl Wiring<'_> {
             rate_bits_per_s: Some(settings.rate.0),
         };
         let probe = (self.watcher(now_ns, true), None);
-        let mut direction = Box::new(Direction::new(
-            config,
-            source,
-            (port, frames),
-            probe,
-            now_ns,
-        )?);
+        let mut direction = Direction::new(config, source, (port, frames), probe, now_ns)?;
         direction.set_open(true, now_ns);
-        Ok(direction)
+        Ok(Box::new(direction))
     }
 
     /// Returns the probes; the measured direction is the one that is `shown`.
