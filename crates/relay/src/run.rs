@@ -12,8 +12,8 @@ const LONGEST_SLEEP_NS: u64 = 20_000_000;
 /// not delay it.
 const PRIORITY: u8 = 1;
 
-/// The next step of the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The next step of the loop. An earlier step is less than a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Next {
     /// Continue without polling the descriptors.
     Now,
@@ -22,19 +22,6 @@ pub enum Next {
     At(u64),
     /// Return.
     End,
-}
-
-impl Next {
-    /// Returns the earlier of two steps. `End` is later than any other: the loop ends when both
-    /// have ended.
-    #[must_use]
-    pub fn earlier(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::End, next) | (next, Self::End) => next,
-            (Self::Now, _) | (_, Self::Now) => Self::Now,
-            (Self::At(one), Self::At(other)) => Self::At(one.min(other)),
-        }
-    }
 }
 
 /// Work served by [`run`].

@@ -128,7 +128,7 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
 
     fn next(&self) -> Next {
         let directions = self.directions.iter().map(Direction::next);
-        let next = directions.fold(Next::At(u64::MAX), Next::earlier);
+        let next = directions.min().unwrap_or(Next::At(u64::MAX));
         let is_unconfirmed = |it: &Direction<S>| it.account().is_unconfirmed();
         match next {
             // Serve the other directions first.
