@@ -103,12 +103,11 @@ impl Plan {
             .collect::<io::Result<_>>()?;
         thread::scope(|scope| {
             let stop = StopOnDrop(control);
-            let spawn_bulk = |name, work: BulkWork, sockets| {
-                spawn(scope, name, control, move || work(sockets, control))
-            };
+            let send = || bulk::send(senders, control);
+            let receive = || bulk::receive(receivers, control);
             let others = [
-                spawn_bulk("bulk-send", bulk::send, senders)?,
-                spawn_bulk("bulk-receive", bulk::receive, receivers)?,
+                spawn(scope, "bulk-send", control, send)?,
+                spawn(scope, "bulk-receive", control, receive)?,
                 spawn(scope, "echo", control, || respond(control))?,
             ];
             let requests = spawn(scope, name, control, || request(control))?;
@@ -182,8 +181,6 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
         progress.show(control);
     }
 }
-
-type BulkWork = fn(Vec<TcpStream>, &Control) -> anyhow::Result<()>;
 
 /// Starts a thread of the load. It ends when `control` stops the row.
 fn spawn<'scope, T: Send + 'scope>(
