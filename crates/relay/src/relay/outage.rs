@@ -126,9 +126,9 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
             }
             Event::Removed { .. } => {
                 egress.removed_since_ns = Some(self.now_ns);
-                let from = receives_on(at, self.directions.len());
-                self.directions[from].close_source(self.now_ns);
-                self.directions[at].port_mut().release_device();
+                let (to, from) = ends(self.directions, at);
+                from.unwrap_or(&mut *to).close_source(self.now_ns);
+                to.port_mut().release_device();
             }
             Event::Mtu(_) if !self.policy.follows_mtu => return,
             Event::Mtu(_) => egress.request_reopen(Renewal::SameDevice, self.now_ns),
@@ -195,12 +195,6 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
     }
 }
 
-/// Returns the direction whose source is on the destination interface of direction `at`: of two,
-/// the other one.
-const fn receives_on(at: usize, directions: usize) -> usize {
-    directions - 1 - at
-}
-
 fn renew<S: Source>(
     directions: &mut [Direction<S>],
     at: usize,
@@ -216,16 +210,16 @@ fn renew<S: Source>(
     }
 }
 
-/// Returns the direction `at`, and the direction that receives on its device, if another one does.
+/// Returns the direction `at`, and the direction that receives on its device, if another one does:
+/// of two, the other one.
 fn ends<S: Source>(
     directions: &mut [Direction<S>],
     at: usize,
 ) -> (&mut Direction<S>, Option<&mut Direction<S>>) {
-    let from = receives_on(at, directions.len());
     match directions {
-        [one, other] => match from > at {
-            true => (one, Some(other)),
-            false => (other, Some(one)),
+        [one, other] => match at {
+            0 => (one, Some(other)),
+            _ => (other, Some(one)),
         },
         all => (&mut all[at], None),
     }
