@@ -196,7 +196,7 @@ impl Wiring<'_> {
         };
         let max_events = self.max_events.filter(|_| shown);
         (
-            Meter::new(watch, now_ns, self.config.row_ns()),
+            Meter::new(watch, now_ns, self.config.settings.end_ns()),
             max_events.map(|max| Recording::new(now_ns, max)),
         )
     }
