@@ -7,31 +7,17 @@ use taut_path::classify::{FrameClass, classify};
 
 use crate::account::RejectReason;
 use crate::frame_limit::FrameLimit;
-use crate::interface::Received;
 use crate::source::{Inlet, Source};
 
-/// Passes the frames of a received packet to `inlet`. `limit` is the longest frame that the other
-/// interface carries.
+/// Passes the frames of a received packet to `inlet`: segments it, or completes its checksum.
+/// `limit` is the longest frame that the other interface carries.
 pub(crate) fn take(
-    limit: &FrameLimit,
-    received: Received<'_>,
-    inlet: &mut Inlet<impl Source<Frames: Frames>>,
-) {
-    inlet.ends.account.received_packets += 1;
-    match received {
-        Received::Packet(header, frame) => admit(limit, header, frame, inlet),
-        // It is lost, and counted.
-        Received::TooLong => inlet.ends.account.refuse(RejectReason::TOO_LONG, 1),
-    }
-}
-
-/// Segments a packet, or completes its checksum.
-fn admit(
     limit: &FrameLimit,
     header: VirtioNetHeader,
     frame: &mut [u8],
     inlet: &mut Inlet<impl Source<Frames: Frames>>,
 ) {
+    inlet.ends.account.received_packets += 1;
     inlet.ends.account.received_bytes += frame.len() as u64;
     let limit_bytes = limit
         .max_bytes(frame)
@@ -214,8 +200,7 @@ mod tests {
     /// The result for one packet if frames of 1,514 bytes fit.
     fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Taken {
         let mut inlet = inlet(FramePool::new(8, 1522));
-        let received = Received::Packet(header, &mut frame.to_vec());
-        take(&limit(), received, &mut inlet);
+        take(&limit(), header, &mut frame.to_vec(), &mut inlet);
         let frames = sent(&mut inlet);
         let account = inlet.ends.account;
         let ended = account.ended_packets() + frames.len() as u64;
@@ -291,8 +276,7 @@ mod tests {
         let mut inlet = inlet(GsoFrames::new(8, 1522, 1));
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
-            let received = Received::Packet(segments_of(100, 34), &mut frame);
-            take(&limit(), received, &mut inlet);
+            take(&limit(), segments_of(100, 34), &mut frame, &mut inlet);
         }
         let _ = inlet.queue.run(0, &mut inlet.ends);
         let ring = inlet.queue.device().ring.iter();
@@ -306,8 +290,7 @@ mod tests {
     fn segments_without_a_frame_are_counted() {
         let mut frame = packet(17, &udp(1000));
         let mut inlet = inlet(FramePool::new(2, 1522));
-        let received = Received::Packet(segments_of(100, 34), &mut frame);
-        take(&limit(), received, &mut inlet);
+        take(&limit(), segments_of(100, 34), &mut frame, &mut inlet);
         let waiting = inlet.queue.backlog().packets;
         let dropped = dropped(&inlet.ends.account);
         assert_eq!((waiting, dropped), (2, vec![("no_frame", 8)]));

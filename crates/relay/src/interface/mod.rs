@@ -44,17 +44,18 @@ pub trait Interface: Sized {
     /// Returns an error if it cannot be opened now.
     fn reopen(&mut self, renewal: Renewal, port: &mut Self::Port) -> io::Result<()>;
 
-    /// Receives up to `budget_packets` packets. Returns `true` if there might be more.
+    /// Receives up to `budget_packets` packets: frames and GSO packets, with the work left to do.
+    /// Returns `true` if there might be more.
     ///
     /// # Errors
     /// The interface might be down or removed; packets received before were passed on.
     fn receive(
         &mut self,
         budget_packets: u32,
-        take: &mut dyn FnMut(Received<'_>),
+        take: &mut dyn FnMut(VirtioNetHeader, &mut [u8]),
     ) -> io::Result<bool>;
 
-    /// Returns the packets dropped by the kernel since the last call.
+    /// Returns the packets lost since the last call.
     fn take_missed(&mut self) -> MissedPackets;
 
     /// Returns the descriptor to poll; `None` while it is closed.
@@ -85,20 +86,11 @@ pub struct InterfaceConfig<'a> {
     pub frame_bytes: u32,
 }
 
-/// A received packet.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Received<'a> {
-    /// A frame or a GSO packet, and the work left to do with it.
-    Packet(VirtioNetHeader, &'a mut [u8]),
-    /// Longer than any frame; it is lost.
-    TooLong,
-}
-
-/// Packets that the kernel dropped before they were received.
+/// Packets that were not received, and are lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MissedPackets {
     /// The backlog was full, or no frame was free.
     pub buffer_full: u64,
-    /// They were longer than a frame of the umem.
+    /// They were longer than the buffer, or a frame of the umem.
     pub too_long: u64,
 }

@@ -7,7 +7,7 @@ use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketRec
 use taut_linux::segment::remove_jumbo_option;
 use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
-use super::{Interface, InterfaceConfig, MissedPackets, Received};
+use super::{Interface, InterfaceConfig, MissedPackets};
 use crate::source::Renewal;
 
 /// An interface with packet sockets.
@@ -15,8 +15,10 @@ pub struct PacketInterface {
     ns: NetNs,
     device: String,
     receiver: Option<PacketReceiver>,
-    /// Copies of the received frames.
+    /// The received frame.
     buffer: Vec<u8>,
+    /// Packets longer than the buffer, not reported yet.
+    too_long_packets: u64,
 }
 
 impl PacketInterface {
@@ -48,6 +50,7 @@ impl Interface for PacketInterface {
             device: device.to_owned(),
             receiver: None,
             buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
+            too_long_packets: 0,
         };
         interface.listen()?;
         Ok((port, frames, interface))
@@ -64,7 +67,7 @@ impl Interface for PacketInterface {
     fn receive(
         &mut self,
         budget_packets: u32,
-        take: &mut dyn FnMut(Received<'_>),
+        take: &mut dyn FnMut(VirtioNetHeader, &mut [u8]),
     ) -> io::Result<bool> {
         let Some(receiver) = &self.receiver else {
             return Ok(false);
@@ -74,7 +77,7 @@ impl Interface for PacketInterface {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    take(Received::TooLong);
+                    self.too_long_packets += 1;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -84,7 +87,7 @@ impl Interface for PacketInterface {
             let header = VirtioNetHeader::split(bytes).map(|(header, _)| header);
             let frame = &mut bytes[VirtioNetHeader::BYTES..];
             let (header, skipped) = remove_jumbo_option(header.unwrap_or_default(), frame);
-            take(Received::Packet(header, &mut frame[skipped..]));
+            take(header, &mut frame[skipped..]);
         }
         Ok(true)
     }
@@ -93,7 +96,7 @@ impl Interface for PacketInterface {
         let missed = self.receiver.as_ref().map(PacketReceiver::take_dropped);
         MissedPackets {
             buffer_full: missed.and_then(Result::ok).unwrap_or(0).into(),
-            too_long: 0,
+            too_long: std::mem::take(&mut self.too_long_packets),
         }
     }
 

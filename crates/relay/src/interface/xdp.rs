@@ -11,7 +11,7 @@ use taut_linux::af_xdp::{
 use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
-use super::{Interface, InterfaceConfig, MissedPackets, Received};
+use super::{Interface, InterfaceConfig, MissedPackets};
 use crate::source::Renewal;
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
@@ -114,21 +114,21 @@ impl Interface for XdpInterface {
     fn receive(
         &mut self,
         budget_packets: u32,
-        take: &mut dyn FnMut(Received<'_>),
+        take: &mut dyn FnMut(VirtioNetHeader, &mut [u8]),
     ) -> io::Result<bool> {
         if self.promiscuous.is_none() {
             return Ok(false);
         }
-        let frames = &self.frames;
+        let (frames, missed) = (&self.frames, &mut self.missed);
         let taken = self.receiver.receive(budget_packets, &mut |packet| {
             let bytes = packet.wire_bytes() as usize;
             let lent = frames.with(packet.frame(), |space| match space.get_mut(..bytes) {
                 Some(frame) => {
                     // The checksum has no flag, and the peer of a veth leaves it partial.
                     complete_partial_checksum(frame);
-                    take(Received::Packet(VirtioNetHeader::default(), frame));
+                    take(VirtioNetHeader::default(), frame);
                 }
-                None => take(Received::TooLong),
+                None => missed.too_long += 1,
             });
             // The frame is taken, so it can be lent and released.
             debug_assert!(lent.is_ok(), "{lent:?}");

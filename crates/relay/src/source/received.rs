@@ -38,8 +38,8 @@ impl<I: Interface> ReceivedFrames<I> {
 
     fn receive(&mut self, inlet: &mut Inlet<Self>) -> io::Result<bool> {
         let limit = &self.limit;
-        self.interface.receive(BATCH_PACKETS, &mut |received| {
-            intake::take(limit, received, inlet);
+        self.interface.receive(BATCH_PACKETS, &mut |header, frame| {
+            intake::take(limit, header, frame, inlet);
         })
     }
 }
