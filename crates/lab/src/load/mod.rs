@@ -57,8 +57,8 @@ pub struct Window {
 
 impl Plan {
     /// Loads the link between `hosts` while `forward` moves its packets on a thread of this `name`.
-    /// Stops `control` in the end. Returns the results of both; without those of the load if the
-    /// user interrupted it.
+    /// Stops `control` in the end. Returns the results of both, that of the load unless the user
+    /// interrupted it.
     ///
     /// # Errors
     /// If the load cannot connect, or a thread fails.

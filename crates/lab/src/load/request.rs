@@ -113,7 +113,7 @@ fn read_byte(mut socket: &TcpStream, control: &Control) -> io::Result<()> {
     }
 }
 
-/// Returns `false` after the end of the row, when the peer can have closed already.
+/// Returns `false` if the row is over and the exchange failed: the peer can have closed already.
 fn succeeded(exchanged: io::Result<()>, control: &Control) -> io::Result<bool> {
     match exchanged {
         Err(_) if control.is_stopped() => Ok(false),

@@ -44,8 +44,8 @@ pub trait Interface: Sized {
     /// Returns an error if it cannot be opened now.
     fn reopen(&mut self, renewal: Renewal, port: &mut Self::Port) -> io::Result<()>;
 
-    /// Receives up to `budget_packets` packets: frames and GSO packets, with the work left to do.
-    /// Returns `true` if there might be more.
+    /// Receives up to `budget_packets` packets: frames and GSO packets, each with its virtio-net
+    /// header. Returns `true` if there might be more.
     ///
     /// # Errors
     /// The interface might be down or removed; packets received before were passed on.
