@@ -33,9 +33,12 @@ pub(crate) fn take(
             let account = &mut inlet.ends.account;
             account.gso_packets += 1;
             account.segments += u64::from(segments);
-            match longest_bytes > limit_bytes {
-                true => account.refuse(too_long(frame, longest_bytes as usize), segments.into()),
-                false => admit_gso(&segmenter, header, frame, inlet),
+            if longest_bytes > limit_bytes {
+                account.refuse(too_long(frame, longest_bytes as usize), segments.into());
+            } else if let Some(packet) = inlet.ends.frames.gso_packet(header, frame) {
+                inlet.enqueue(classed(packet, classify(frame)));
+            } else {
+                segment_at_once(&segmenter, frame, inlet);
             }
         }
         Err(_) if frame.len() > limit_bytes as usize => {
@@ -54,8 +57,14 @@ pub(crate) fn take(
                 SegmentError::Malformed => Err(RejectReason::MALFORMED),
                 _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::MALFORMED),
             };
-            match finished {
-                Ok(()) => one(frame, inlet),
+            let copied = finished.and_then(|()| {
+                let packet = inlet.ends.frames.packet(frame);
+                packet.map_err(|_| RejectReason::NO_FRAME)
+            });
+            match copied {
+                Ok(packet) => {
+                    inlet.enqueue(described(packet, classify(frame), &inlet.ends.frames));
+                }
                 Err(reason) => inlet.ends.account.refuse(reason, 1),
             }
         }
@@ -69,19 +78,7 @@ fn reject_reason(error: ChecksumError) -> RejectReason {
     }
 }
 
-/// Stores a GSO packet whole if possible, and segments it at once otherwise.
-fn admit_gso(
-    segmenter: &Segmenter,
-    header: VirtioNetHeader,
-    frame: &[u8],
-    inlet: &mut Inlet<impl Source<Frames: Frames>>,
-) {
-    match inlet.ends.frames.gso_packet(header, frame) {
-        Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
-        None => segment_at_once(segmenter, frame, inlet),
-    }
-}
-
+/// Segments a GSO packet for which the frames have no room as a whole.
 fn segment_at_once(
     segmenter: &Segmenter,
     frame: &[u8],
@@ -109,13 +106,6 @@ fn segment_at_once(
                 inlet.ends.account.refuse(RejectReason::MALFORMED, 1);
             }
         }
-    }
-}
-
-fn one(frame: &[u8], inlet: &mut Inlet<impl Source<Frames: Frames>>) {
-    match inlet.ends.frames.packet(frame) {
-        Ok(packet) => inlet.enqueue(described(packet, classify(frame), &inlet.ends.frames)),
-        Err(_) => inlet.ends.account.refuse(RejectReason::NO_FRAME, 1),
     }
 }
 
