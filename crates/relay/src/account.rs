@@ -172,7 +172,7 @@ impl Account {
         self.bytes.confirm(was_down);
     }
 
-    /// PacketEnds the run with `packets` in the device.
+    /// Ends the run with `packets` in the device.
     pub(crate) fn give_up(&mut self, packets: u64) {
         self.packets.stale(packets);
     }

@@ -3,15 +3,13 @@
 use std::io;
 
 use taut_linux::link::{self, Description, LinkMonitor};
-use taut_linux::{GsoFrames, NetNs, Port, sched};
+use taut_linux::{GsoFrames, NetNs, sched};
+use taut_path::AnyLimit;
 use taut_path::qdisc::{AnyQdisc, Qdisc, Shaped};
-use taut_path::{AnyLimit, LateSegmentation};
 
-use crate::direction::Direction;
+use crate::direction::{Direction, DirectionConfig};
 use crate::egress::Egress;
 use crate::interface::{Interface, InterfaceConfig, LINK_HEADER_BYTES};
-use crate::parts::DirectionConfig;
-use crate::receiver::Receiver;
 use crate::relay::serve;
 use crate::run::raise_priority;
 use crate::run_control::{Policy, RunControl};
@@ -99,7 +97,6 @@ impl PathSettings {
         Ok(DirectionConfig {
             qdisc,
             limit: self.limit.clone(),
-            split: LateSegmentation::Auto,
             coalesce_ns: self.coalesce_ns,
             stall_ns: self.stall_ns,
             rate_bits_per_s,
@@ -109,7 +106,7 @@ impl PathSettings {
 
 /// Two interfaces and the directions between them.
 pub struct Bridge<I: Interface> {
-    directions: [Direction<I>; 2],
+    directions: [Direction<ReceivedFrames<I>>; 2],
     egresses: [Egress; 2],
 }
 
@@ -143,9 +140,8 @@ impl<I: Interface> Bridge<I> {
         }
         let (port_a, frames_a, from_a) = open(0)?;
         let (port_b, frames_b, from_b) = open(1)?;
-        let direction = |from: usize, receiver, out| {
-            let source =
-                ReceivedFrames::new(receiver, egresses[from].mtu_bytes(), I::Port::extra_bytes);
+        let direction = |from: usize, interface, out| {
+            let source = ReceivedFrames::new(interface, egresses[from].mtu_bytes());
             Direction::new(path.config(from)?, source, out, ((), None), now_ns)
         };
         let directions = [
@@ -159,14 +155,14 @@ impl<I: Interface> Bridge<I> {
     }
 
     /// Returns the direction from the first interface to the second, and the opposite one.
-    pub fn directions(&self) -> &[Direction<I>; 2] {
+    pub fn directions(&self) -> &[Direction<ReceivedFrames<I>>; 2] {
         &self.directions
     }
 
     /// Returns remarks about the interfaces for the user.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let directions = self.directions().iter();
-        let remarks = directions.filter_map(|it| Receiver::remark(&it.source().receiver));
+        let remarks = directions.filter_map(|it| it.source().interface.remark());
         I::REMARK.map(str::to_owned).into_iter().chain(remarks)
     }
 

@@ -2,28 +2,41 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use taut_dql::Stall;
 use taut_linux::Port;
 use taut_path::queue::CompleteError;
-use taut_path::{Completed, Completions, Queue, QueueConfig, Stop};
+use taut_path::{
+    AnyLimit, AnyQdisc, Completed, Completions, LateSegmentation, Queue, QueueConfig, Stop,
+};
 
 use crate::account::Account;
 use crate::latency::Latency;
-use crate::parts::{DirectionConfig, Parts};
+use crate::packet_ends::PacketEnds;
 use crate::published::Published;
-use crate::queue_inlet::{DirectionQueue, PacketEnds, QueueInlet};
 use crate::run::Next;
-use crate::source::{More, Source};
+use crate::source::{DirectionQueue, Inlet, More, Source};
 
 /// Time to wait after a failed call, in ns.
 const RETRY_NS: u64 = 1_000_000;
 
+/// Settings of the queue of a direction.
+pub struct DirectionConfig {
+    pub qdisc: AnyQdisc,
+    pub limit: AnyLimit,
+    /// Coalescing interval of completions: the poll interval, in ns.
+    pub coalesce_ns: u64,
+    /// Stall threshold: the maximum age of a packet in the device, in ns. The ring is then
+    /// reopened.
+    pub stall_ns: u64,
+    /// Rate of a shaper in front, if there is one.
+    pub rate_bits_per_s: Option<u64>,
+}
+
 /// From a source to a port.
-pub struct Direction<K: Parts> {
-    pub(crate) source: K::Source,
-    inlet: QueueInlet<K>,
+pub struct Direction<S: Source> {
+    pub(crate) source: S,
+    inlet: Inlet<S>,
     published: Published,
     coalesce_ns: u64,
     pub(crate) stall_ns: u64,
@@ -39,16 +52,16 @@ pub struct Direction<K: Parts> {
     more: More,
 }
 
-impl<K: Parts> Direction<K> {
+impl<S: Source> Direction<S> {
     /// Creates a direction whose link is down.
     ///
     /// # Errors
     /// Returns an error if the settings do not fit the ring.
     pub fn new(
         config: DirectionConfig,
-        source: K::Source,
-        (port, frames): (K::Port, K::Frames),
-        (probe, latency): (K::Probe, Option<Latency>),
+        source: S,
+        (port, frames): (S::Port, S::Frames),
+        (probe, latency): (S::Probe, Option<Latency>),
         now_ns: u64,
     ) -> anyhow::Result<Self> {
         let published = Published::new(port.device(), &config.limit, config.rate_bits_per_s);
@@ -58,13 +71,14 @@ impl<K: Parts> Direction<K> {
             .probe(probe)
             .config(QueueConfig {
                 stall_threshold_ns: config.stall_ns,
-                late_segmentation: config.split,
+                // Without effect on a ring that accepts no chunks.
+                late_segmentation: LateSegmentation::Auto,
                 ..QueueConfig::default()
             })
             .build(now_ns)?;
         Ok(Self {
             source,
-            inlet: QueueInlet {
+            inlet: Inlet {
                 queue,
                 ends: PacketEnds {
                     frames,
@@ -91,20 +105,24 @@ impl<K: Parts> Direction<K> {
         &self.inlet.ends.account
     }
 
-    pub fn source(&self) -> &K::Source {
+    pub fn source(&self) -> &S {
         &self.source
     }
 
-    pub fn port(&self) -> &K::Port {
+    pub fn port(&self) -> &S::Port {
         self.inlet.queue.device()
     }
 
-    pub fn queue(&self) -> &DirectionQueue<K> {
+    pub(crate) fn port_mut(&mut self) -> &mut S::Port {
+        self.inlet.queue.device_mut()
+    }
+
+    pub fn queue(&self) -> &DirectionQueue<S> {
         &self.inlet.queue
     }
 
     /// Ends the direction, and returns its queue.
-    pub fn into_queue(self) -> DirectionQueue<K> {
+    pub fn into_queue(self) -> DirectionQueue<S> {
         self.inlet.queue
     }
 
@@ -124,11 +142,6 @@ impl<K: Parts> Direction<K> {
     pub fn in_device_packets(&self) -> u64 {
         let sent = self.inlet.queue.sender_counters().sent_packets;
         sent.saturating_sub(self.account().returned_by_device())
-    }
-
-    /// Returns the descriptor to poll, in addition to [`next`](Self::next).
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.source.fd()
     }
 
     /// Reaps completions if that is due. Returns a stall.
@@ -200,7 +213,7 @@ impl<K: Parts> Direction<K> {
     pub(crate) fn reopen(
         &mut self,
         now_ns: u64,
-        open: impl FnOnce(&mut K::Port, &mut K::Source) -> io::Result<()>,
+        open: impl FnOnce(&mut S::Port, &mut S) -> io::Result<()>,
     ) -> io::Result<()> {
         // Packets that are complete by now are not stale.
         let _ = self.complete(now_ns);
@@ -214,16 +227,6 @@ impl<K: Parts> Direction<K> {
         opened
     }
 
-    /// Releases the removed device.
-    pub(crate) fn release_device(&mut self) {
-        self.inlet.queue.device_mut().release_device();
-    }
-
-    /// Passes on the new name of the device.
-    pub(crate) fn set_device(&mut self, name: &str) {
-        self.inlet.queue.device_mut().set_device(name);
-    }
-
     /// Records that the source is readable.
     pub fn set_readable(&mut self) {
         self.more = More::Now;
@@ -235,7 +238,7 @@ impl<K: Parts> Direction<K> {
         self.inlet.ends.now_ns = now_ns;
         let taken = self.source.take(now_ns, readable, &mut self.inlet);
         self.more = *taken.as_ref().unwrap_or(&More::WhenReady);
-        self.published.look(now_ns, &self.inlet.queue);
+        self.published.publish_if_due(now_ns, &self.inlet.queue);
         self.send(now_ns)?;
         taken.map(drop)
     }

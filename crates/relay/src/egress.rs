@@ -5,8 +5,8 @@ use std::io;
 use taut_linux::link::{DeviceClaim, LinkMonitor, LinkState};
 use taut_linux::{NetNs, errno};
 
-use crate::parts::Renewal;
 use crate::run_control::Event;
+use crate::source::Renewal;
 
 /// The device at the end of a direction, which it follows when the device is renamed.
 #[derive(Debug)]

@@ -7,33 +7,21 @@ use taut_path::classify::{FrameClass, classify};
 
 use crate::account::RejectReason;
 use crate::frame_limit::FrameLimit;
-use crate::inlet::{Inlet, classed};
-use crate::receiver::Received;
+use crate::source::{Inlet, Source};
 
-/// Passes the frames of a received packet to `inlet`. `limit` is the longest frame that the other
-/// interface carries.
+/// Passes the frames of a received packet to `inlet`: segments it, or completes its checksum.
+/// `limit` is the longest frame that the other interface carries.
 pub(crate) fn take(
-    limit: &FrameLimit,
-    received: Received<'_>,
-    inlet: &mut impl Inlet<Frames: Frames>,
-) {
-    inlet.account().received_packets += 1;
-    match received {
-        Received::Packet(header, frame) => admit(limit, header, frame, inlet),
-        // It is lost, and counted.
-        Received::TooLong => inlet.account().refuse(RejectReason::TOO_LONG, 1),
-    }
-}
-
-/// Segments a packet, or completes its checksum.
-fn admit(
     limit: &FrameLimit,
     header: VirtioNetHeader,
     frame: &mut [u8],
-    inlet: &mut impl Inlet<Frames: Frames>,
+    inlet: &mut Inlet<impl Source<Frames: Frames>>,
 ) {
-    inlet.account().received_bytes += frame.len() as u64;
-    let limit_bytes = limit.max_bytes(frame).min(inlet.frames().max_frame_bytes());
+    inlet.ends.account.received_packets += 1;
+    inlet.ends.account.received_bytes += frame.len() as u64;
+    let limit_bytes = limit
+        .max_bytes(frame)
+        .min(inlet.ends.frames.max_frame_bytes());
     // Why a frame or a segment of `bytes` is too long.
     let too_long = |frame: &[u8], bytes| match limit.is_exceeded_by_tags(frame, bytes) {
         true => RejectReason::TOO_LONG_TAGGED,
@@ -42,12 +30,15 @@ fn admit(
     match Segmenter::of(header, frame) {
         Ok(segmenter) => {
             let (segments, longest_bytes) = (segmenter.segments(), segmenter.longest_bytes());
-            let account = inlet.account();
+            let account = &mut inlet.ends.account;
             account.gso_packets += 1;
             account.segments += u64::from(segments);
-            match longest_bytes > limit_bytes {
-                true => account.refuse(too_long(frame, longest_bytes as usize), segments.into()),
-                false => admit_gso(&segmenter, header, frame, inlet),
+            if longest_bytes > limit_bytes {
+                account.refuse(too_long(frame, longest_bytes as usize), segments.into());
+            } else if let Some(packet) = inlet.ends.frames.gso_packet(header, frame) {
+                inlet.enqueue(classed(packet, classify(frame)));
+            } else {
+                segment_at_once(&segmenter, frame, inlet);
             }
         }
         Err(_) if frame.len() > limit_bytes as usize => {
@@ -55,7 +46,7 @@ fn admit(
                 true => RejectReason::NOT_SEGMENTED,
                 false => too_long(frame, frame.len()),
             };
-            inlet.account().refuse(reason, 1);
+            inlet.ends.account.refuse(reason, 1);
         }
         Err(why) => {
             let finished = match why {
@@ -66,9 +57,15 @@ fn admit(
                 SegmentError::Malformed => Err(RejectReason::MALFORMED),
                 _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::MALFORMED),
             };
-            match finished {
-                Ok(()) => one(frame, inlet),
-                Err(reason) => inlet.account().refuse(reason, 1),
+            let copied = finished.and_then(|()| {
+                let packet = inlet.ends.frames.packet(frame);
+                packet.map_err(|_| RejectReason::NO_FRAME)
+            });
+            match copied {
+                Ok(packet) => {
+                    inlet.enqueue(described(packet, classify(frame), &inlet.ends.frames));
+                }
+                Err(reason) => inlet.ends.account.refuse(reason, 1),
             }
         }
     }
@@ -81,46 +78,34 @@ fn reject_reason(error: ChecksumError) -> RejectReason {
     }
 }
 
-/// Stores a GSO packet whole if possible, and segments it at once otherwise.
-fn admit_gso(
+/// Segments a GSO packet for which the frames have no room as a whole.
+fn segment_at_once(
     segmenter: &Segmenter,
-    header: VirtioNetHeader,
     frame: &[u8],
-    inlet: &mut impl Inlet<Frames: Frames>,
+    inlet: &mut Inlet<impl Source<Frames: Frames>>,
 ) {
-    match inlet.frames().gso_packet(header, frame) {
-        Some(packet) => inlet.enqueue(classed(packet, classify(frame))),
-        None => segment_at_once(segmenter, frame, inlet),
-    }
-}
-
-fn segment_at_once(segmenter: &Segmenter, frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
     for index in 0..segmenter.segments() {
-        let Some(slot) = inlet.frames().take_for(segmenter.longest_bytes()) else {
+        let Some(slot) = inlet.ends.frames.take_for(segmenter.longest_bytes()) else {
             let left = segmenter.segments() - index;
-            return inlet.account().refuse(RejectReason::NO_FRAME, left.into());
+            return inlet
+                .ends
+                .account
+                .refuse(RejectReason::NO_FRAME, left.into());
         };
-        let written = inlet.frames().with(&slot, |space| {
+        let written = inlet.ends.frames.with(&slot, |space| {
             let bytes = segmenter.write(frame, index, space)?;
             Some((bytes, classify(&space[..bytes])))
         });
         match written {
             Ok(Some((bytes, class))) => {
                 let packet = Packet::new(slot, bytes as u32);
-                inlet.enqueue(described(packet, class, inlet.frames()));
+                inlet.enqueue(described(packet, class, &inlet.ends.frames));
             }
             _ => {
-                let _ = inlet.frames().release(slot);
-                inlet.account().refuse(RejectReason::MALFORMED, 1);
+                let _ = inlet.ends.frames.release(slot);
+                inlet.ends.account.refuse(RejectReason::MALFORMED, 1);
             }
         }
-    }
-}
-
-fn one(frame: &[u8], inlet: &mut impl Inlet<Frames: Frames>) {
-    match inlet.frames().packet(frame) {
-        Ok(packet) => inlet.enqueue(described(packet, classify(frame), inlet.frames())),
-        Err(_) => inlet.account().refuse(RejectReason::NO_FRAME, 1),
     }
 }
 
@@ -133,39 +118,69 @@ fn described(packet: Packet, class: FrameClass, pool: &impl Frames) -> Packet {
     classed(packet.with_charge(charge), class)
 }
 
+/// Returns the packet with the fields of its headers.
+pub(crate) fn classed(mut packet: Packet, class: FrameClass) -> Packet {
+    packet.priority = class.priority;
+    packet.flow = class.flow;
+    packet.set_ecn(class.ecn);
+    packet
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use taut_linux::{GsoFrames, tag_bytes};
+    use taut_measure::meter::{Meter, Since};
     use taut_path::pool::FramePool;
+    use taut_path::{AnyLimit, AnyQdisc, Queue};
 
     use super::*;
     use crate::account::Account;
+    use crate::latency::SentTimes;
+    use crate::packet_ends::PacketEnds;
+    use crate::source::Feed;
+    use crate::testing::{Device, Fault};
 
-    struct Sink {
-        pool: FramePool,
-        account: Account,
-        frames: Vec<Vec<u8>>,
+    /// Returns the inlet of a queue without a limit.
+    fn inlet<F: Frames>(frames: F) -> Inlet<Feed<Device, F>> {
+        let queue = Queue::builder_for(Device::new(Fault::Nothing))
+            .qdisc(AnyQdisc::default())
+            .limit(AnyLimit::off())
+            .probe((Meter::new(Since(0), 0, 1), SentTimes::new(0)))
+            .build(0);
+        Inlet {
+            queue: queue.expect("valid settings"),
+            ends: PacketEnds {
+                frames,
+                account: Account::default(),
+                latency: None,
+                now_ns: 0,
+                counted_frames: BTreeSet::new(),
+            },
+            is_open: true,
+        }
     }
 
-    impl Inlet for Sink {
-        type Frames = FramePool;
-
-        fn frames(&self) -> &FramePool {
-            &self.pool
-        }
-
-        fn parts(&mut self) -> (&FramePool, &mut Account) {
-            (&self.pool, &mut self.account)
-        }
-
-        fn enqueue(&mut self, packet: Packet) {
+    /// Sends the packets in the inlet. Returns their frames.
+    fn sent(inlet: &mut Inlet<Feed<Device, FramePool>>) -> Vec<Vec<u8>> {
+        let _ = inlet.queue.run(0, &mut inlet.ends);
+        let ring = inlet.queue.device().ring.iter();
+        let bytes = ring.map(|packet| {
             let bytes = packet.wire_bytes() as usize;
-            let frame = self
-                .pool
-                .with(packet.frame(), |space| space[..bytes].to_vec());
-            self.frames.push(frame.expect("ours"));
-            self.pool.release(packet.into_frame()).expect("ours");
-        }
+            let frames = &inlet.ends.frames;
+            frames.with(packet.frame(), |space| space[..bytes].to_vec())
+        });
+        let sent = bytes.collect::<Result<_, _>>().expect("ours");
+        let completed = inlet.queue.complete(0, &mut inlet.ends);
+        assert!(completed.is_ok());
+        sent
+    }
+
+    /// The frames sent for a received packet.
+    struct Taken {
+        account: Account,
+        frames: Vec<Vec<u8>>,
     }
 
     fn limit() -> FrameLimit {
@@ -173,22 +188,19 @@ mod tests {
     }
 
     /// The result for one packet if frames of 1,514 bytes fit.
-    fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Sink {
-        let mut sink = Sink {
-            pool: FramePool::new(8, 1522),
-            account: Account::default(),
-            frames: Vec::new(),
-        };
-        let received = Received::Packet(header, &mut frame.to_vec());
-        take(&limit(), received, &mut sink);
-        let ended = sink.account.ended_packets() + sink.frames.len() as u64;
-        assert_eq!(sink.account.frames(), ended);
-        assert_eq!(sink.pool.free_frames(), 8);
-        sink
+    fn take_in(header: VirtioNetHeader, frame: &[u8]) -> Taken {
+        let mut inlet = inlet(FramePool::new(8, 1522));
+        take(&limit(), header, &mut frame.to_vec(), &mut inlet);
+        let frames = sent(&mut inlet);
+        let account = inlet.ends.account;
+        let ended = account.ended_packets() + frames.len() as u64;
+        assert_eq!(account.frames(), ended);
+        assert_eq!(inlet.ends.frames.free_frames(), 8);
+        Taken { account, frames }
     }
 
-    fn dropped(sink: &Sink) -> Vec<(&'static str, u64)> {
-        let dropped = sink.account.dropped_packets().iter();
+    fn dropped(account: &Account) -> Vec<(&'static str, u64)> {
+        let dropped = account.dropped_packets().iter();
         dropped
             .map(|(&reason, &packets)| (reason, packets))
             .collect()
@@ -236,94 +248,66 @@ mod tests {
             } else {
                 vec![("not_cut", 1)]
             };
-            assert_eq!(dropped(&sink), expected);
-            assert_eq!(sink.account.segments, 0, "never segmenter");
+            assert_eq!(dropped(&sink.account), expected);
+            assert_eq!(sink.account.segments, 0, "not segmented");
         }
     }
 
     #[test]
     fn segments_that_are_too_long_are_each_counted() {
         let sink = take_in(segments_of(2000, 34), &packet(17, &udp(5000)));
-        assert_eq!(dropped(&sink), [("too_long", 3)]);
+        assert_eq!(dropped(&sink.account), [("too_long", 3)]);
         let sink = take_in(segments_of(1472, 34), &packet(17, &udp(5000)));
-        assert_eq!((sink.frames.len(), dropped(&sink)), (4, vec![]));
+        assert_eq!((sink.frames.len(), dropped(&sink.account)), (4, vec![]));
     }
 
     #[test]
     fn gso_packet_is_stored_whole() {
-        struct StoringInlet(GsoFrames, Account, Vec<Packet>);
-        impl Inlet for StoringInlet {
-            type Frames = GsoFrames;
-
-            fn frames(&self) -> &GsoFrames {
-                &self.0
-            }
-            fn parts(&mut self) -> (&GsoFrames, &mut Account) {
-                (&self.0, &mut self.1)
-            }
-            fn enqueue(&mut self, packet: Packet) {
-                self.2.push(packet);
-            }
-        }
-        let mut inlet = StoringInlet(GsoFrames::new(8, 1522, 1), Account::default(), Vec::new());
+        let mut inlet = inlet(GsoFrames::new(8, 1522, 1));
         let mut frame = packet(17, &udp(300));
         for _ in 0..2 {
-            let received = Received::Packet(segments_of(100, 34), &mut frame);
-            take(&limit(), received, &mut inlet);
+            take(&limit(), segments_of(100, 34), &mut frame, &mut inlet);
         }
-        let segments: Vec<_> = inlet.2.iter().map(Packet::segments).collect();
+        let _ = inlet.queue.run(0, &mut inlet.ends);
+        let ring = inlet.queue.device().ring.iter();
+        let segments: Vec<_> = ring.map(Packet::segments).collect();
         assert_eq!(segments, [3, 1, 1, 1]);
-        assert_eq!((inlet.1.gso_packets, inlet.1.frames()), (2, 6));
+        let account = &inlet.ends.account;
+        assert_eq!((account.gso_packets, account.frames()), (2, 6));
     }
 
     #[test]
     fn segments_without_a_frame_are_counted() {
-        // The pool has 8, each of which the sink releases: hold all but two.
         let mut frame = packet(17, &udp(1000));
-        struct Full(Sink);
-        impl Inlet for Full {
-            type Frames = FramePool;
-
-            fn frames(&self) -> &FramePool {
-                &self.0.pool
-            }
-            fn parts(&mut self) -> (&FramePool, &mut Account) {
-                (&self.0.pool, &mut self.0.account)
-            }
-            fn enqueue(&mut self, _: Packet) {
-                // The frame never returns to the pool.
-                self.0.frames.push(Vec::new());
-            }
-        }
-        let mut full = Full(Sink {
-            pool: FramePool::new(2, 1522),
-            account: Account::default(),
-            frames: Vec::new(),
-        });
-        let received = Received::Packet(segments_of(100, 34), &mut frame);
-        take(&limit(), received, &mut full);
-        assert_eq!(
-            (full.0.frames.len(), dropped(&full.0)),
-            (2, vec![("no_frame", 8)])
-        );
+        let mut inlet = inlet(FramePool::new(2, 1522));
+        take(&limit(), segments_of(100, 34), &mut frame, &mut inlet);
+        let waiting = inlet.queue.backlog().packets;
+        let dropped = dropped(&inlet.ends.account);
+        assert_eq!((waiting, dropped), (2, vec![("no_frame", 8)]));
     }
 
     #[test]
     fn malformed_and_too_long_frames_are_counted() {
         let plain = VirtioNetHeader::default();
-        assert_eq!(dropped(&take_in(plain, &[0x88; 1515])), [("too_long", 1)]);
+        assert_eq!(
+            dropped(&take_in(plain, &[0x88; 1515]).account),
+            [("too_long", 1)]
+        );
         let mut tagged = vec![0x88; 1518];
         tagged[12..14].copy_from_slice(&[0x81, 0]);
         assert_eq!(take_in(plain, &tagged).frames, [tagged.clone()]);
         tagged.splice(12..12, [0x88, 0xa8, 0, 7]);
-        let dropped_tags = dropped(&take_in(plain, &tagged));
+        let dropped_tags = dropped(&take_in(plain, &tagged).account);
         assert_eq!(dropped_tags, [("too_long_tagged", 1)]);
         let outside = VirtioNetHeader {
             flags: 1,
             checksum_start: 60,
             ..plain
         };
-        assert_eq!(dropped(&take_in(outside, &[0x88; 60])), [("malformed", 1)]);
+        assert_eq!(
+            dropped(&take_in(outside, &[0x88; 60]).account),
+            [("malformed", 1)]
+        );
         let partial = |protocol, checksum_offset| {
             let header = VirtioNetHeader {
                 flags: 1,
@@ -333,9 +317,9 @@ mod tests {
             };
             take_in(header, &packet(protocol, &[0; 40]))
         };
-        assert_eq!(dropped(&partial(200, 8)), [("unknown_checksum", 1)]);
-        assert_eq!(dropped(&partial(132, 8)), []);
+        assert_eq!(dropped(&partial(200, 8).account), [("unknown_checksum", 1)]);
+        assert_eq!(dropped(&partial(132, 8).account), []);
         let wrong = take_in(segments_of(100, 34), &packet(17, &udp(1000))[..500]);
-        assert_eq!(dropped(&wrong), [("malformed", 1)]);
+        assert_eq!(dropped(&wrong.account), [("malformed", 1)]);
     }
 }

@@ -37,7 +37,7 @@ impl Probe for SentTimes {
 #[derive(Debug)]
 pub struct Latency {
     sent: SentTimes,
-    all_ns: Histogram<u64>,
+    pub(crate) all_ns: Histogram<u64>,
 }
 
 impl Latency {
@@ -54,15 +54,5 @@ impl Latency {
             let latency_ns = now_ns.saturating_sub(sent_ns.load(Ordering::Relaxed));
             self.all_ns.saturating_record(latency_ns);
         }
-    }
-
-    /// Discards all measurements so far.
-    pub(crate) fn clear(&mut self) {
-        self.all_ns.clear();
-    }
-
-    /// Returns the latency that `share` (0 to 1) of the packets did not exceed, in ns.
-    pub fn at_share_ns(&self, share: f64) -> u64 {
-        self.all_ns.value_at_quantile(share)
     }
 }

@@ -15,24 +15,22 @@ pub mod direction;
 pub mod driver;
 pub mod egress;
 mod frame_limit;
-mod inlet;
 mod intake;
 pub mod interface;
 mod latency;
 pub mod offload;
-pub mod parts;
+mod packet_ends;
 pub mod published;
-mod queue_inlet;
-pub mod receiver;
 pub mod relay;
 mod run;
 pub mod run_control;
 pub mod source;
+#[cfg(test)]
+mod testing;
 pub mod transmit;
 
 pub use account::Account;
 pub use direction::Direction;
-pub use inlet::Inlet;
 pub use interface::Interface;
 pub use run::{Next, Work, raise_priority, run};
-pub use source::Source;
+pub use source::{Inlet, Source};

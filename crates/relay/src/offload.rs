@@ -15,7 +15,7 @@ use taut_linux::{Capability, NetNs, retain_capabilities};
 
 /// The hidden command of the program, which must call [`keep_offloads`].
 pub const COMMAND: &str = "keep-offloads-off";
-/// PacketEnds each of its responses.
+/// Ends each of its responses.
 const DONE: &str = ".";
 
 /// The forwarder's handle of the helper process.

@@ -1,11 +1,9 @@
 //! Publishes the queues of this process for `taut show` and similar tools.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
 use taut_linux::publish::{Publisher, QueueInfo, QueueSlot};
 use taut_path::limit::Unit;
 use taut_path::queue::MonitorSnapshot;
-use taut_path::{AnyLimit, Limit, Probe, Qdisc, Queue};
+use taut_path::{AnyLimit, AnyQdisc, Limit, Probe, Queue};
 
 /// Minimum publishing interval: readers sample less often.
 const PERIOD_NS: u64 = 1_000_000;
@@ -14,15 +12,12 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub struct Published {
     slot: Option<QueueSlot>,
-    /// The publisher is closed with the last queue.
-    _publisher: Option<Arc<Publisher>>,
     next_ns: u64,
 }
 
 impl Published {
     /// Takes a slot for the queue of `device`, which a shaper of this rate can precede.
     pub fn new(device: &str, limit: &AnyLimit, rate_bits_per_s: Option<u64>) -> Self {
-        let publisher = publisher();
         let info = QueueInfo {
             device,
             queue: 0,
@@ -30,18 +25,18 @@ impl Published {
             in_packets: limit.unit() == Unit::Packets,
             rate_bits_per_s,
         };
+        let slot = Publisher::open(&program()).and_then(|publisher| publisher.add(&info));
         Self {
-            slot: publisher.as_ref().and_then(|it| it.add(&info).ok()),
-            _publisher: publisher,
+            slot: slot.ok(),
             next_ns: 0,
         }
     }
 
     /// Publishes the current state of `queue` if the interval has passed.
-    pub fn look<D, L: Limit, Q: Qdisc, P: Probe>(
+    pub fn publish_if_due<D, P: Probe>(
         &mut self,
         now_ns: u64,
-        queue: &Queue<D, L, Q, P>,
+        queue: &Queue<D, AnyLimit, AnyQdisc, P>,
     ) {
         let Some(slot) = self.slot.as_mut().filter(|_| now_ns >= self.next_ns) else {
             return;
@@ -54,18 +49,6 @@ impl Published {
             wakeups: 0,
         });
     }
-}
-
-/// Returns the publisher of this process.
-fn publisher() -> Option<Arc<Publisher>> {
-    static PUBLISHER: Mutex<Weak<Publisher>> = Mutex::new(Weak::new());
-    let mut kept = PUBLISHER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(publisher) = kept.upgrade() {
-        return Some(publisher);
-    }
-    let publisher = Arc::new(Publisher::open(&program()).ok()?);
-    *kept = Arc::downgrade(&publisher);
-    Some(publisher)
 }
 
 /// Returns the command with its subcommands, as the user would name it.

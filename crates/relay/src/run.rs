@@ -7,13 +7,13 @@ use taut_linux::poll::{self, Ready};
 use taut_linux::sched;
 
 /// The longest sleep, in ns, and so the maximum delay until the end of a run is noticed.
-pub(crate) const LONGEST_SLEEP_NS: u64 = 20_000_000;
+const LONGEST_SLEEP_NS: u64 = 20_000_000;
 /// Real-time priority of a thread that moves packets: just above normal threads, so that load does
 /// not delay it.
 const PRIORITY: u8 = 1;
 
-/// The next step of the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The next step of the loop. An earlier step is less than a later one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Next {
     /// Continue without polling the descriptors.
     Now,
@@ -22,19 +22,6 @@ pub enum Next {
     At(u64),
     /// Return.
     End,
-}
-
-impl Next {
-    /// Returns the earlier of two steps. `End` is later than any other: the loop ends when both
-    /// have ended.
-    #[must_use]
-    pub fn earlier(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::End, next) | (next, Self::End) => next,
-            (Self::Now, _) | (_, Self::Now) => Self::Now,
-            (Self::At(one), Self::At(other)) => Self::At(one.min(other)),
-        }
-    }
 }
 
 /// Work served by [`run`].

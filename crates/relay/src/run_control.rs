@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::direction::Direction;
-use crate::parts::Parts;
+use crate::source::Source;
 
 /// How a relay handles failing links.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub enum Event<'a> {
 /// Ends a run, and receives its events.
 pub trait RunControl {
     /// Called at the beginning of each iteration. Returns `true` to accept no more packets.
-    fn is_over<K: Parts>(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<S: Source>(&mut self, now_ns: u64, directions: &mut [Direction<S>]) -> bool {
         let _ = (now_ns, directions);
         false
     }

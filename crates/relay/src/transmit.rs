@@ -1,7 +1,5 @@
 //! One direction, from a file or a generator to a device: the engine of `taut send`.
 
-use std::io;
-use std::marker::PhantomData;
 use std::os::fd::AsFd;
 
 use anyhow::bail;
@@ -15,12 +13,11 @@ use taut_path::driver::CompletionStatus;
 use taut_path::limit::{Limit, Unit};
 
 use crate::account::Account;
-use crate::direction::Direction;
+use crate::direction::{Direction, DirectionConfig};
 use crate::driver::Driver;
 use crate::egress::Egress;
 use crate::interface::LINK_HEADER_BYTES;
 use crate::latency::{Latency, SentTimes};
-use crate::parts::{DirectionConfig, Parts, Renewal};
 use crate::relay::serve;
 use crate::run_control::{Event, Policy, RunControl};
 use crate::source::{Feed, FeedSettings, Source};
@@ -85,21 +82,6 @@ pub struct Outcome {
     pub measurements: Measurements,
     /// Why it ended before all packets were sent.
     pub failed: Option<String>,
-}
-
-/// The parts of a direction that only sends.
-pub struct Sending<P, F>(PhantomData<(P, F)>);
-
-impl<P: Port, F: Frames> Parts for Sending<P, F> {
-    type Port = P;
-    type Frames = F;
-    type Source = Feed;
-    type Probe = (Meter<Since>, SentTimes);
-
-    /// By its name, even if another device has that now.
-    fn reopen(_renewal: Renewal, port: &mut P, _source: &mut Feed) -> io::Result<()> {
-        port.reopen()
-    }
 }
 
 /// Waits until the link is up. Returns `false` at `end_ns`, or after an interrupt. `on_wait`
@@ -186,10 +168,9 @@ fn send<P: Port, F: Frames>(
     let length_ns = duration_ns.unwrap_or(1_000_000_000);
     let meter = Meter::new(Since(begin_ns), now_ns, length_ns);
     let latency = Latency::new(sent.clone());
-    let feed = Feed::new(settings.feed, egress.mtu_bytes(), P::extra_bytes);
+    let feed = Feed::new(settings.feed, egress.mtu_bytes());
     let observed = ((meter, sent), Some(latency));
-    let direction: Direction<Sending<P, F>> =
-        Direction::new(settings.queue, feed, (port, frames), observed, now_ns)?;
+    let direction = Direction::new(settings.queue, feed, (port, frames), observed, now_ns)?;
     let (mut directions, mut egresses) = ([direction], [egress]);
     let mut sender = Sender {
         begin_ns,
@@ -222,7 +203,7 @@ struct ReturnedCounts {
 }
 
 impl ReturnedCounts {
-    fn of<K: Parts>(direction: &Direction<K>, at_ns: u64) -> Self {
+    fn of<S: Source>(direction: &Direction<S>, at_ns: u64) -> Self {
         let (packets, bytes) = direction.account().returned();
         Self {
             at_ns,
@@ -247,7 +228,7 @@ impl<O> Sender<'_, O> {
     /// The rate is that until the source was stopped, or else until the last completion.
     fn measurements<P: Port, F: Frames>(
         &self,
-        direction: &mut Direction<Sending<P, F>>,
+        direction: &mut Direction<Feed<P, F>>,
     ) -> Measurements {
         let from = self.from.unwrap_or_default();
         let last = ReturnedCounts::of(direction, direction.returned_ns);
@@ -258,7 +239,7 @@ impl<O> Sender<'_, O> {
         let has_limit = is_valid && !direction.queue().limit().is_off();
         let [completion_p50_ns, completion_p99_ns] = [0.5, 0.99].map(|share| {
             let latency = direction.latency();
-            latency.map_or(0, |latency| latency.at_share_ns(share))
+            latency.map_or(0, |latency| latency.all_ns.value_at_quantile(share))
         });
         let (meter, _) = direction.queue().probe();
         Measurements {
@@ -275,7 +256,7 @@ impl<O> Sender<'_, O> {
 }
 
 impl<O: RunControl> RunControl for Sender<'_, O> {
-    fn is_over<K: Parts>(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<S: Source>(&mut self, now_ns: u64, directions: &mut [Direction<S>]) -> bool {
         let is_over = self.observer.is_over(now_ns, directions);
         let [direction] = directions else {
             return true;
@@ -283,7 +264,9 @@ impl<O: RunControl> RunControl for Sender<'_, O> {
         let returned = ReturnedCounts::of(direction, now_ns);
         if self.from.is_none() && now_ns >= self.begin_ns {
             self.from = Some(returned);
-            direction.latency().into_iter().for_each(Latency::clear);
+            if let Some(latency) = direction.latency() {
+                latency.all_ns.clear();
+            }
         }
         let is_over = is_over || now_ns >= self.end_ns || interrupt::noted().is_some();
         if is_over && !direction.source().is_over() {

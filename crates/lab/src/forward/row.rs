@@ -3,16 +3,15 @@
 use anyhow::Context;
 use taut_linux::NetNs;
 use taut_linux::link::{self, OffloadControl, RootQdisc};
-use taut_relay::Direction;
 use taut_relay::bridge::{Bridge, PathSettings};
 use taut_relay::interface::PacketInterface;
-use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
+use taut_relay::{Direction, Source};
 use taut_report::say;
 
 use super::config::{Forward, ForwardCase};
 use crate::control::{Control, StopOnDrop};
-use crate::load::{Beside, Plan, Requests};
+use crate::load::{Plan, Requests, pings};
 use crate::progress::Progress;
 use crate::world::{CLIENT_DEVICE, CLIENT_MAC, Hosts, SERVER_DEVICE, SERVER_MAC, bridge, shape};
 
@@ -59,16 +58,15 @@ pub fn run(
     };
     let plan = Plan {
         streams: experiment.streams,
-        beside: Beside::Pings,
+        measured: pings,
         warm_up_ns: WARM_UP_NS,
         duration_ns: experiment.duration.0,
     };
     let ((), loaded) = plan.run(&hosts, &control, progress, "forward", forward)?;
-    let pings = loaded.requests;
-    Ok(loaded.window.map(|window| ForwardRun {
+    Ok(loaded.map(|loaded| ForwardRun {
         case: case.clone(),
-        pings,
-        goodput_bps: window.goodput_bits_per_s(),
+        goodput_bps: loaded.window.goodput_bits_per_s(),
+        pings: loaded.requests,
     }))
 }
 
@@ -92,7 +90,7 @@ fn open_bridge(
 struct RowControl<'a>(&'a Control);
 
 impl RunControl for RowControl<'_> {
-    fn is_over<K: Parts>(&mut self, _now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<S: Source>(&mut self, _now_ns: u64, directions: &mut [Direction<S>]) -> bool {
         let in_flight = directions[0].queue().snapshot().in_flight;
         self.0.in_flight_bytes.set(in_flight.into());
         self.0.is_stopped()

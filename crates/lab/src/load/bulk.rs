@@ -44,14 +44,21 @@ fn each_ready(
 ) -> anyhow::Result<()> {
     let mut poll = Poll::new()?;
     let mut events = Events::with_capacity(EVENTS);
-    let mut sockets = register(&poll, sockets, interest)?;
+    let mut registered = Vec::new();
+    for (index, socket) in sockets.into_iter().enumerate() {
+        socket.set_nonblocking(true)?;
+        let mut socket = TcpStream::from_std(socket);
+        let registry = poll.registry();
+        registry.register(&mut socket, Token(index), interest)?;
+        registered.push(socket);
+    }
     while !control.is_stopped() {
         match poll.poll(&mut events, Some(Control::CHECK_INTERVAL)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             polled => polled?,
         }
         for event in &events {
-            let socket = &mut sockets[event.token().0];
+            let socket = &mut registered[event.token().0];
             // Edge-triggered: remaining data is not reported again.
             while !control.is_stopped() {
                 match work(socket) {
@@ -66,19 +73,4 @@ fn each_ready(
         }
     }
     Ok(())
-}
-
-fn register(
-    poll: &Poll,
-    sockets: Vec<StdStream>,
-    interest: Interest,
-) -> io::Result<Vec<TcpStream>> {
-    let register_one = |(index, socket): (usize, StdStream)| {
-        socket.set_nonblocking(true)?;
-        let mut socket = TcpStream::from_std(socket);
-        poll.registry()
-            .register(&mut socket, Token(index), interest)?;
-        Ok(socket)
-    };
-    sockets.into_iter().enumerate().map(register_one).collect()
 }

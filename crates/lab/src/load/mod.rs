@@ -18,18 +18,19 @@ use taut_report::number::per_second;
 use crate::control::{Control, StopOnDrop};
 use crate::progress::Progress;
 use crate::world::Hosts;
-use connect::connect;
+use connect::connect_bulk;
+use request::MeasuredTraffic;
 
-pub use connect::Beside;
-pub use request::Requests;
+pub use ping::pings;
+pub use request::{Requests, requests};
 
 /// The load of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Bulk TCP streams.
     pub streams: u32,
-    /// The traffic whose latency is measured.
-    pub beside: Beside,
+    /// Connects the traffic whose latency is measured: [`requests`] or [`pings`].
+    pub measured: fn(&Hosts) -> anyhow::Result<MeasuredTraffic>,
     /// Time before the measurement, while the streams fill the queues.
     pub warm_up_ns: u64,
     /// Time of the measurement.
@@ -38,8 +39,8 @@ pub struct Plan {
 
 /// The results of a row under load.
 pub struct Loaded {
-    /// The measured time, or `None` if the user interrupted it.
-    pub window: Option<Window>,
+    /// The measured time.
+    pub window: Window,
     /// The requests or pings.
     pub requests: Requests,
 }
@@ -56,7 +57,8 @@ pub struct Window {
 
 impl Plan {
     /// Loads the link between `hosts` while `forward` moves its packets on a thread of this `name`.
-    /// Stops `control` in the end. Returns the results of both.
+    /// Stops `control` in the end. Returns the results of both, that of the load unless the user
+    /// interrupted it.
     ///
     /// # Errors
     /// If the load cannot connect, or a thread fails.
@@ -67,7 +69,7 @@ impl Plan {
         progress: &mut Progress,
         name: &str,
         forward: impl FnOnce() -> anyhow::Result<T> + Send,
-    ) -> anyhow::Result<(T, Loaded)> {
+    ) -> anyhow::Result<(T, Option<Loaded>)> {
         thread::scope(|scope| {
             let forward = thread::Builder::new()
                 .name(name.into())
@@ -84,8 +86,13 @@ impl Plan {
         hosts: &Hosts,
         control: &Control,
         progress: &mut Progress,
-    ) -> anyhow::Result<Loaded> {
-        let (bulk, asking) = connect(hosts, self.streams, self.beside)?;
+    ) -> anyhow::Result<Option<Loaded>> {
+        let MeasuredTraffic {
+            name,
+            request,
+            respond,
+        } = (self.measured)(hosts)?;
+        let bulk = connect_bulk(hosts, self.streams)?;
         let (senders, receivers): (Vec<_>, Vec<_>) = bulk.into_iter().unzip();
         for receiver in &receivers {
             tcp::set_receive_low_water(receiver, bulk::READ_BYTES)?;
@@ -96,24 +103,21 @@ impl Plan {
             .collect::<io::Result<_>>()?;
         thread::scope(|scope| {
             let stop = StopOnDrop(control);
-            let spawn_bulk = |name, work: BulkWork, sockets| {
-                spawn(scope, name, control, move || work(sockets, control))
-            };
+            let send = || bulk::send(senders, control);
+            let receive = || bulk::receive(receivers, control);
             let others = [
-                spawn_bulk("bulk-send", bulk::send, senders)?,
-                spawn_bulk("bulk-receive", bulk::receive, receivers)?,
-                spawn(scope, "echo", control, || asking.answer(control))?,
+                spawn(scope, "bulk-send", control, send)?,
+                spawn(scope, "bulk-receive", control, receive)?,
+                spawn(scope, "echo", control, || respond(control))?,
             ];
-            let requests = spawn(scope, asking.name(), control, || asking.ask(control))?;
+            let requests = spawn(scope, name, control, || request(control))?;
             let window = self.measure(&measured, control, progress);
             drop(stop);
             for thread in others {
                 join(thread)?;
             }
-            Ok(Loaded {
-                requests: join(requests)?,
-                window: window?,
-            })
+            let requests = join(requests)?;
+            Ok(window?.map(|window| Loaded { window, requests }))
         })
     }
 
@@ -177,8 +181,6 @@ fn wait(length_ns: u64, control: &Control, progress: &mut Progress) {
         progress.show(control);
     }
 }
-
-type BulkWork = fn(Vec<TcpStream>, &Control) -> anyhow::Result<()>;
 
 /// Starts a thread of the load. It ends when `control` stops the row.
 fn spawn<'scope, T: Send + 'scope>(

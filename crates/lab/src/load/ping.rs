@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use taut_linux::sched;
 
-use super::request::{Requests, is_timeout};
+use super::request::{MeasuredTraffic, Requests, is_timeout};
 use crate::control::Control;
 use crate::world::{Hosts, SERVER_ADDRESS};
 
@@ -18,24 +18,29 @@ const INTERVAL_NS: u64 = 5_000_000;
 /// A ping contains only its number; with its headers it has the minimum size of a frame.
 const BYTES: usize = 18;
 
-/// Binds a socket of the client and one of the server.
-pub fn sockets(hosts: &Hosts) -> anyhow::Result<(UdpSocket, UdpSocket)> {
+/// Binds the sockets of the pings: best-effort datagrams at fixed intervals, and their echoes.
+pub fn pings(hosts: &Hosts) -> anyhow::Result<MeasuredTraffic> {
     let at = SocketAddr::from((SERVER_ADDRESS, PORT));
-    let answering = hosts
+    let server = hosts
         .server
         .run(|| UdpSocket::bind(at))?
         .context("bind for pings")?;
     let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let asking = hosts.client.run(|| {
+    let client = hosts.client.run(|| {
         let socket = UdpSocket::bind(any)?;
         socket.connect(at)?;
         io::Result::Ok(socket)
     })?;
-    Ok((asking.context("connect for pings")?, answering))
+    let client = client.context("connect for pings")?;
+    Ok(MeasuredTraffic {
+        name: "ping",
+        request: Box::new(move |control| request(&client, control)),
+        respond: Box::new(move |control| respond(&server, control)),
+    })
 }
 
 /// Sends a ping every [`INTERVAL_NS`], independently of the previous echo.
-pub fn ask(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
+fn request(socket: &UdpSocket, control: &Control) -> anyhow::Result<Requests> {
     let mut requests = Requests::default();
     // Time of sending of each ping; `None` if it was not recorded, and after its echo.
     let mut sent: Vec<Option<u64>> = Vec::new();
@@ -92,7 +97,7 @@ fn wait_for_answer(socket: &UdpSocket, until_ns: u64) -> io::Result<Option<u64>>
 }
 
 /// Echoes each ping.
-pub fn answer(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
+fn respond(socket: &UdpSocket, control: &Control) -> anyhow::Result<()> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
     let mut bytes = [0; BYTES];
     while !control.is_stopped() {

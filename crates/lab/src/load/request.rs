@@ -3,11 +3,31 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
+use anyhow::Context;
 use hdrhistogram::Histogram;
+use socket2::SockRef;
 use taut_linux::sched;
 use taut_measure::meter::histogram_ns;
 
+use super::connect::{connect_one, listen};
 use crate::control::Control;
+use crate::world::Hosts;
+
+/// Port of the request/response.
+const PORT: u16 = 5002;
+/// Type of service of the request/response: low delay, priority 6, the first band.
+const LOW_DELAY_TOS: u32 = 0x10;
+
+/// The work of a thread, until the row ends.
+type ThreadWork<T> = Box<dyn FnOnce(&Control) -> anyhow::Result<T> + Send>;
+
+/// The traffic whose latency is measured, with its two threads.
+pub struct MeasuredTraffic {
+    /// Name of the requesting thread.
+    pub name: &'static str,
+    pub request: ThreadWork<Requests>,
+    pub respond: ThreadWork<()>,
+}
 
 /// The measurements of the requests while the row was recorded.
 #[derive(Debug)]
@@ -32,17 +52,33 @@ impl Default for Requests {
     }
 }
 
+/// Connects the request/response: one byte in each direction over TCP at high priority, one request
+/// at a time.
+pub fn requests(hosts: &Hosts) -> anyhow::Result<MeasuredTraffic> {
+    let listener = listen(hosts, PORT).context("listen for requests")?;
+    let connected = hosts.client.run(|| connect_one(&listener))?;
+    let (client, server) = connected.context("connect for requests")?;
+    for socket in [&client, &server] {
+        SockRef::from(socket).set_tos_v4(LOW_DELAY_TOS)?;
+        socket.set_nodelay(true)?;
+    }
+    Ok(MeasuredTraffic {
+        name: "request",
+        request: Box::new(move |control| request(&client, control)),
+        respond: Box::new(move |control| respond(&server, control)),
+    })
+}
+
 /// Sends requests until the row ends.
-pub fn ask(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests> {
+fn request(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
     let mut requests = Requests::default();
-    let mut byte = [1];
     while !control.is_stopped() {
         let start_ns = sched::monotonic_ns();
         let recorded = control.is_recording();
-        if !write_byte(&mut socket, &byte, control)?
-            || !wait_for_byte(&mut socket, &mut byte, control)?
-        {
+        let sent = socket.write_all(&[1]);
+        let exchanged = sent.and_then(|()| read_byte(socket, control));
+        if !succeeded(exchanged, control)? {
             break;
         }
         let end_ns = sched::monotonic_ns();
@@ -56,39 +92,33 @@ pub fn ask(mut socket: &TcpStream, control: &Control) -> anyhow::Result<Requests
 }
 
 /// Answers each request.
-pub fn answer(mut socket: &TcpStream, control: &Control) -> anyhow::Result<()> {
+fn respond(mut socket: &TcpStream, control: &Control) -> anyhow::Result<()> {
     socket.set_read_timeout(Some(Control::CHECK_INTERVAL))?;
-    let mut byte = [0];
-    while wait_for_byte(&mut socket, &mut byte, control)?
-        && write_byte(&mut socket, &byte, control)?
-    {}
-    Ok(())
-}
-
-/// Writes one byte. Returns `false` if the row is over and the peer has closed.
-fn write_byte(socket: &mut &TcpStream, byte: &[u8; 1], control: &Control) -> io::Result<bool> {
-    match socket.write_all(byte) {
-        Err(_) if control.is_stopped() => Ok(false),
-        written => written.map(|()| true),
-    }
-}
-
-/// Reads one byte. Returns `false` if the row ends first.
-fn wait_for_byte(
-    socket: &mut &TcpStream,
-    byte: &mut [u8; 1],
-    control: &Control,
-) -> io::Result<bool> {
-    while !control.is_stopped() {
-        match socket.read(byte) {
-            Ok(1) => return Ok(true),
-            Err(error) if is_timeout(&error) => {}
-            _ if control.is_stopped() => break,
-            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) => return Err(error),
+    loop {
+        let received = read_byte(socket, control);
+        let exchanged = received.and_then(|()| socket.write_all(&[1]));
+        if !succeeded(exchanged, control)? {
+            return Ok(());
         }
     }
-    Ok(false)
+}
+
+/// Reads one byte. A timeout is an error only after the end of the row.
+fn read_byte(mut socket: &TcpStream, control: &Control) -> io::Result<()> {
+    loop {
+        match socket.read_exact(&mut [0]) {
+            Err(error) if is_timeout(&error) && !control.is_stopped() => {}
+            read => return read,
+        }
+    }
+}
+
+/// Returns `false` if the row is over and the exchange failed: the peer can have closed already.
+fn succeeded(exchanged: io::Result<()>, control: &Control) -> io::Result<bool> {
+    match exchanged {
+        Err(_) if control.is_stopped() => Ok(false),
+        exchanged => exchanged.map(|()| true),
+    }
 }
 
 /// Returns `true` for a timeout.

@@ -7,9 +7,9 @@ use anyhow::{anyhow, bail};
 use taut_linux::link::{LinkMonitor, MacAddress};
 use taut_linux::sched::monotonic_ns;
 use taut_linux::{NetNs, interrupt, link};
-use taut_path::{AnyLimit, AnyQdisc, LateSegmentation};
+use taut_path::{AnyLimit, AnyQdisc};
+use taut_relay::direction::DirectionConfig;
 use taut_relay::driver::Driver;
-use taut_relay::parts::DirectionConfig;
 use taut_relay::raise_priority;
 use taut_relay::source::{Content, FeedSettings, Generated, Pacing};
 use taut_relay::transmit::{Outcome, Ring, Settings, transmit, wait_for_link};
@@ -35,15 +35,15 @@ pub struct RingCase {
 
 impl fmt::Display for RingCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (driver, link) = (self.driver.name(), self.link.name());
-        write!(f, "{driver} over {link}: {}", self.limit)
+        let (driver, link) = (self.driver, self.link.name(self.driver));
+        write!(f, "{} over {link}: {}", driver.name(), self.limit)
     }
 }
 
 impl RingCase {
     /// Creates the link and measures. Returns `None` if the user interrupted it.
     pub fn run(&self, options: &RingSweep) -> anyhow::Result<Option<Outcome>> {
-        let active = self.link.create()?;
+        let active = self.link.create(self.driver)?;
         let (ns, device) = (&active.ns, active.device.as_str());
         let mut monitor = LinkMonitor::open(ns, device)?;
         if !wait_for_link(&mut monitor, Some(monotonic_ns() + UP_NS), |_| {})? {
@@ -97,7 +97,6 @@ impl RingCase {
             queue: DirectionConfig {
                 qdisc: AnyQdisc::default(),
                 limit: self.limit.clone(),
-                split: LateSegmentation::Auto,
                 coalesce_ns: options.coalesce.0,
                 stall_ns: 2_000_000_000,
                 rate_bits_per_s: None,
@@ -141,13 +140,8 @@ fn links(experiment: &RingSweep, driver: Driver) -> Vec<Link> {
         let device = device.to_owned();
         return vec![Link::Card { device, to }];
     }
-    let shaped = experiment.rates.iter().map(|rate| match driver {
-        Driver::AfPacket => Link::Shaper {
-            rate_bits_per_s: rate.0,
-        },
-        Driver::AfXdp => Link::Macvlan {
-            rate_bits_per_s: rate.0,
-        },
+    let shaped = experiment.rates.iter().map(|rate| Link::Shaped {
+        rate_bits_per_s: rate.0,
     });
     match driver {
         Driver::AfPacket => shaped.chain([Link::Plain]).collect(),

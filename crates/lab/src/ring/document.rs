@@ -9,15 +9,12 @@ use taut_report::layout::{SPACES, column, side_by_side};
 use taut_report::limit_color::{NEUTRAL, limit_color};
 
 use super::config::RingSweep;
-use super::rows::{Finding, RingRow};
+use super::rows::{Finding, RingRow, findings};
 
 /// Returns the document.
-pub fn document(
-    options: &RingSweep,
-    rows: &[RingRow],
-    findings: &[Finding],
-    interrupted: bool,
-) -> Value {
+pub fn document(options: &RingSweep, rows: &[RingRow], interrupted: bool) -> Value {
+    let links = rows.chunk_by(RingRow::is_of);
+    let findings: Vec<Finding> = links.flat_map(findings).collect();
     json!({
         "version": DOCUMENT_VERSION,
         "scenario": "ring",
@@ -33,11 +30,11 @@ pub fn document(
 }
 
 /// Returns a table for each link, and the comparison of its limits.
-pub fn text(rows: &[RingRow], findings: &[Finding]) -> String {
+pub fn text(rows: &[RingRow]) -> String {
     let mut text = String::new();
     for link in rows.chunk_by(RingRow::is_of) {
         text += &table(link);
-        for finding in findings.iter().filter(|it| it.is_of(&link[0])) {
+        for finding in findings(link) {
             text += &format!("{}\n", finding.sentence());
         }
         text.push('\n');

@@ -5,17 +5,16 @@ use taut_linux::af_xdp::{
 };
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::{NetNs, link::MacAddress};
+use taut_relay::driver::Driver;
 
 use crate::world::{SERVER_DEVICE, SHAPED_DEVICE, shaped_veth};
 
 /// The link below the ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
-    /// A veth with a shaper as its discipline, which packet sockets pass.
-    Shaper { rate_bits_per_s: u64 },
-    /// A macvlan on a veth with a shaper: AF_XDP bypasses the discipline of its device, but not
-    /// that of the lower device.
-    Macvlan { rate_bits_per_s: u64 },
+    /// A veth with a shaper as its discipline, which packet sockets pass. AF_XDP bypasses the
+    /// discipline of its device, but not that of the lower one: it sends on a macvlan above.
+    Shaped { rate_bits_per_s: u64 },
     /// A veth whose peer has an XDP program and a polling kernel thread.
     Polling,
     /// A veth whose peer accepts every frame immediately.
@@ -26,10 +25,10 @@ pub enum Link {
 
 impl Link {
     /// Returns the name in tables and JSON.
-    pub fn name(&self) -> String {
+    pub fn name(&self, driver: Driver) -> String {
         match self {
-            Self::Shaper { .. } => "veth, tbf".into(),
-            Self::Macvlan { .. } => "macvlan on veth, tbf".into(),
+            Self::Shaped { .. } if driver == Driver::AfXdp => "macvlan on veth, tbf".into(),
+            Self::Shaped { .. } => "veth, tbf".into(),
             Self::Polling => "veth, peer polls".into(),
             Self::Plain => "veth".into(),
             Self::Card { device, .. } => device.clone(),
@@ -43,9 +42,7 @@ impl Link {
 
     pub const fn rate_bits_per_s(&self) -> Option<u64> {
         match self {
-            Self::Shaper { rate_bits_per_s } | Self::Macvlan { rate_bits_per_s } => {
-                Some(*rate_bits_per_s)
-            }
+            Self::Shaped { rate_bits_per_s } => Some(*rate_bits_per_s),
             Self::Polling | Self::Plain | Self::Card { .. } => None,
         }
     }
@@ -58,8 +55,8 @@ impl Link {
         }
     }
 
-    /// Creates the link. Dropping the returned value removes it.
-    pub fn create(&self) -> anyhow::Result<ActiveLink> {
+    /// Creates the link for a ring of `driver`. Dropping the returned value removes it.
+    pub fn create(&self, driver: Driver) -> anyhow::Result<ActiveLink> {
         if let Self::Card { device, .. } = self {
             return Ok(ActiveLink {
                 ns: NetNs::current()?,
@@ -72,7 +69,7 @@ impl Link {
         let ns = shaped_veth(&far, self.rate_bits_per_s())?;
         link::set_up(&far, SERVER_DEVICE)?;
         let (mut device, mut poller) = (SHAPED_DEVICE, None);
-        if let Self::Macvlan { .. } = self {
+        if driver == Driver::AfXdp && matches!(self, Self::Shaped { .. }) {
             link::add_macvlan(&ns, MACVLAN, SHAPED_DEVICE)?;
             link::set_root_qdisc(&ns, MACVLAN, RootQdisc::NoQueue)?;
             link::set_up(&ns, MACVLAN)?;

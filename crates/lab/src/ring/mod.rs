@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use case::RingCase;
 pub use config::RingSweep;
 use document::{charts, document, text};
-use rows::{RingRow, findings};
+use rows::RingRow;
 use taut_relay::transmit::Outcome;
 
 impl Experiment for RingSweep {
@@ -86,10 +86,9 @@ impl Experiment for RingSweep {
 
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let rows: Vec<RingRow> = rows.iter().filter_map(RingRow::new).collect();
-        let findings = findings(&rows);
         let printed = match json {
-            true => stdout::print_json(&document(self, &rows, &findings, interrupted)),
-            false => stdout::print(&text(&rows, &findings)),
+            true => stdout::print_json(&document(self, &rows, interrupted)),
+            false => stdout::print(&text(&rows)),
         };
         if let Some(path) = self.svg.as_deref().filter(|_| !rows.is_empty()) {
             if let Err(error) = file::replace(path, &picture(&charts(&rows))) {

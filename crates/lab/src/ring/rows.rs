@@ -58,7 +58,7 @@ impl RingRow {
         Some(Self {
             driver: driver.name(),
             mode: last.mode,
-            link: link.name(),
+            link: link.name(*driver),
             hardware,
             rate_bps: link.rate_bits_per_s(),
             is_fixed: is_depth(&limit),
@@ -109,16 +109,11 @@ pub struct Finding {
     pub inflight_ratio: Option<f64>,
 }
 
-/// Returns the comparison of every limit.
-pub fn findings(rows: &[RingRow]) -> Vec<Finding> {
-    let limits = rows
-        .iter()
-        .filter(|row| !row.is_fixed && row.limit_p50.is_some());
+/// Returns the comparison of every limit on one link.
+pub fn findings(link: &[RingRow]) -> Vec<Finding> {
+    let (fixed, others): (Vec<&RingRow>, Vec<&RingRow>) = link.iter().partition(|row| row.is_fixed);
+    let limits = others.into_iter().filter(|row| row.limit_p50.is_some());
     let finding = |row: &RingRow| {
-        let fixed: Vec<&RingRow> = rows
-            .iter()
-            .filter(|it| it.is_fixed && it.is_of(row))
-            .collect();
         let best = fixed.iter().map(|it| it.pps).max_by(f64::total_cmp)?;
         // Depths were measured in increasing order.
         let smallest = fixed.iter().find(|it| it.pps >= ENOUGH * best);
@@ -143,11 +138,6 @@ fn three_decimals(number: f64) -> f64 {
 }
 
 impl Finding {
-    /// Returns `true` if the limit was measured on the link of `row`.
-    pub fn is_of(&self, row: &RingRow) -> bool {
-        (self.driver, &self.link, self.rate_bps) == (row.driver, &row.link, row.rate_bps)
-    }
-
     /// Returns the comparison as text.
     pub fn sentence(&self) -> String {
         let share = self.throughput_share * 100.0;

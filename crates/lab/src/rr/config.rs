@@ -71,11 +71,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the time of one row without its setup.
-    pub fn row_ns(&self) -> u64 {
-        self.settings.end_ns()
-    }
-
     /// Returns `true` if the published results are of this experiment.
     pub fn is_published(&self) -> bool {
         self.options.driver == DriverKind::Emulated && self.settings.is_published()

@@ -81,7 +81,7 @@ impl Route for EmulatedDirection {
         let on_packet = |packet| queue.enqueue(packet, now_ns, frames);
         let more = readable && self.source.read(on_packet)?;
         self.run(now_ns);
-        self.published.look(now_ns, &self.queue);
+        self.published.publish_if_due(now_ns, &self.queue);
         Ok(more)
     }
 

@@ -82,7 +82,7 @@ impl Experiment for RrUnderLoad {
             world::devices(driver),
         );
         for case in cases {
-            let row_s = self.config.row_ns() / 1_000_000_000;
+            let row_s = settings.end_ns() / 1_000_000_000;
             text += &format!("would run {case}: {row_s} s\n");
         }
         text

@@ -4,30 +4,17 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
-use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx, PacketReceiver};
-use taut_linux::{Port, Tap, WriteOutcome};
-use taut_relay::parts::{Parts, Renewal};
+use taut_linux::af_packet::PacketReceiver;
+use taut_linux::{Tap, WriteOutcome};
 use taut_relay::{Direction, Next};
 
-use super::router::{BATCH_PACKETS, Route, RouteOutcome, Watcher};
-use super::tap::{Frames, TapSource};
+use super::router::{BATCH_PACKETS, Route, RouteOutcome};
+use super::tap::TapSource;
 
 /// From a TAP through a taut queue into a ring of the kernel.
-pub struct RingParts;
-
-impl Parts for RingParts {
-    type Port = (AfPacketTx<Frames>, AfPacketCompletions);
-    type Frames = Frames;
-    type Source = TapSource;
-    type Probe = Watcher;
-
-    fn reopen(_: Renewal, port: &mut Self::Port, _: &mut TapSource) -> io::Result<()> {
-        port.reopen()
-    }
-}
-
+///
 /// The device stays up until the row ends. A stall is only counted.
-impl Route for Direction<RingParts> {
+impl Route for Direction<TapSource> {
     fn fd(&self) -> BorrowedFd<'_> {
         self.source().tap.as_fd()
     }

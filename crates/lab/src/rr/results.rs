@@ -39,7 +39,8 @@ pub fn document(config: &Config, rows: &[Row], interrupted: bool) -> Document {
         // Only the simulator has this constant.
         figure.constants.retain(|name| *name != "host_latency");
     }
-    let series = rows.iter().flat_map(|row| row.series(config.row_ns()));
+    let row_ns = config.settings.end_ns();
+    let series = rows.iter().flat_map(|row| row.series(row_ns));
     let value = |row: &Row| serde_json::to_value(row).unwrap_or_default();
     Document {
         version: DOCUMENT_VERSION,

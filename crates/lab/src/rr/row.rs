@@ -12,7 +12,7 @@ use super::config::Config;
 use super::router::{Routed, route};
 use super::world::{RrWorld, Wiring};
 use crate::control::Control;
-use crate::load::{Beside, Plan, Requests, Window};
+use crate::load::{Loaded, Plan, requests};
 use crate::progress::Progress;
 use crate::world::retransmits;
 
@@ -41,18 +41,18 @@ pub fn run(
     };
     let plan = Plan {
         streams: config.settings.streams,
-        beside: Beside::Requests,
+        measured: requests,
         warm_up_ns: config.settings.warm_up.0,
         duration_ns: config.settings.duration.0,
     };
     let (mut routed, loaded) = plan.run(&hosts, &control, progress, "router", forward)?;
     report_stall(case, &routed);
-    let Some(window) = &loaded.window else {
+    let Some(loaded) = loaded else {
         return Ok(None);
     };
     let recording = routed.directions[0].recording.take();
     let retransmits = retransmits(&hosts.client)? + retransmits(&hosts.server)?;
-    let row = to_row(case, window, &loaded.requests, &routed);
+    let row = to_row(case, loaded, &routed);
     Ok(Some((Row { retransmits, ..row }, recording)))
 }
 
@@ -69,7 +69,7 @@ fn report_stall(case: &Case, routed: &Routed) {
 }
 
 /// Returns the row, without the retransmits, which TCP counts.
-fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) -> Row {
+fn to_row(case: &Case, Loaded { window, requests }: Loaded, routed: &Routed) -> Row {
     let directions = &routed.directions;
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
@@ -82,7 +82,7 @@ fn to_row(case: &Case, window: &Window, requests: &Requests, routed: &Routed) ->
         backlog_packets: forward.backlog_packets,
         limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),
         rr_tps: one_decimal(per_second(requests.transactions, window.length_ns)),
-        latency_ns: requests.latency_ns.clone(),
+        latency_ns: requests.latency_ns,
         goodput_bps: window.goodput_bits_per_s(),
         cpu_percent: Some(one_decimal(cpu_percent)),
         drops: directions.iter().map(|direction| direction.drops).sum(),

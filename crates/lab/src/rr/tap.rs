@@ -5,6 +5,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx};
 use taut_linux::segment::Segmenter;
 use taut_linux::{FrameSource, NetNs, Tap, TapWriteError, VirtioNetHeader, WriteOutcome, link};
 use taut_path::classify::{classify, mark_congestion};
@@ -13,7 +14,7 @@ use taut_path::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink};
 use taut_relay::source::More;
 use taut_relay::{Inlet, Source};
 
-use super::router::BATCH_PACKETS;
+use super::router::{BATCH_PACKETS, Watcher};
 
 /// Frames for a discipline and a ring. A long discipline can need more; then packets of the TAP are
 /// dropped here and counted.
@@ -200,13 +201,12 @@ impl TapSource {
 }
 
 /// The TAP stays up until the row ends, and the row does not wait for its packets.
-impl Source<Frames> for TapSource {
-    fn take<I: Inlet<Frames = Frames>>(
-        &mut self,
-        _now_ns: u64,
-        readable: bool,
-        inlet: &mut I,
-    ) -> io::Result<More> {
+impl Source for TapSource {
+    type Port = (AfPacketTx<Frames>, AfPacketCompletions);
+    type Frames = Frames;
+    type Probe = Watcher;
+
+    fn take(&mut self, _now_ns: u64, readable: bool, inlet: &mut Inlet<Self>) -> io::Result<More> {
         let has_more = readable && self.read(|packet| inlet.enqueue(packet))?;
         Ok(if has_more { More::Now } else { More::WhenReady })
     }

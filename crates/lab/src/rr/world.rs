@@ -4,20 +4,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use taut_linux::af_packet::{AfPacket, PacketReceiver};
-use taut_linux::link::MacAddress;
 use taut_linux::{NetNs, Tap, TapConfig, sched};
 use taut_measure::meter::Meter;
 use taut_measure::trace::Recording;
 use taut_path::{Queue, QueueConfig, qdisc};
-use taut_relay::Direction;
-use taut_relay::parts::DirectionConfig;
+use taut_relay::direction::{Direction, DirectionConfig};
 use taut_relay::published::Published;
 use taut_scenarios::rr_under_load::Case;
 use taut_sim::nic::{DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig};
 
 use super::config::{Config, DriverKind};
 use super::emulated::EmulatedDirection;
-use super::packet_ring::{ReceiveDirection, RingParts};
+use super::packet_ring::ReceiveDirection;
 use super::router::{Route, Watcher};
 use super::tap::TapSource;
 use crate::control::{Control, Watch};
@@ -65,9 +63,17 @@ impl RrWorld {
             negotiate_ecn(&hosts.server)?;
         }
         let emulated = config.options.driver == DriverKind::Emulated;
-        // A packet ring sends frames unchanged, so checksums must be complete.
-        let offloads = (emulated, case.tso);
-        let tap = |ns, device, mac| Tap::open(ns, device, tap_config(mac, offloads));
+        let tap = |ns, device, mac| {
+            let config = TapConfig {
+                // A packet ring sends frames unchanged, so checksums must be complete.
+                checksum_offload: emulated,
+                segmentation_offload: case.tso,
+                mac: Some(mac),
+                tx_queue_packets: TAP_QUEUE_PACKETS,
+                ..TapConfig::default()
+            };
+            Tap::open(ns, device, config)
+        };
         let client_tap = tap(&hosts.client, CLIENT_DEVICE, CLIENT_MAC)?;
         let far_end = if emulated {
             FarEnd::Tap(tap(&hosts.server, SERVER_DEVICE, SERVER_MAC)?)
@@ -81,19 +87,6 @@ impl RrWorld {
             client_tap,
             far_end,
         })
-    }
-}
-
-fn tap_config(
-    mac: MacAddress,
-    (checksum_offload, segmentation_offload): (bool, bool),
-) -> TapConfig {
-    TapConfig {
-        checksum_offload,
-        segmentation_offload,
-        mac: Some(mac),
-        tx_queue_packets: TAP_QUEUE_PACKETS,
-        ..TapConfig::default()
     }
 }
 
@@ -143,11 +136,6 @@ impl Wiring<'_> {
         index: u64,
     ) -> anyhow::Result<Box<dyn Route>> {
         let now_ns = sched::monotonic_ns();
-        let device = if index == 0 {
-            CLIENT_DEVICE
-        } else {
-            SERVER_DEVICE
-        };
         let nic = EmulatedNic::new(NicConfig {
             rate_bits_per_s: self.config.settings.rate.0,
             framing: Framing::ETHERNET,
@@ -170,7 +158,7 @@ impl Wiring<'_> {
             .config(config)
             .build(now_ns)?;
         let rate_bits_per_s = Some(self.config.settings.rate.0);
-        let published = Published::new(device, &self.case.limit, rate_bits_per_s);
+        let published = Published::new(source.tap.name(), &self.case.limit, rate_bits_per_s);
         Ok(Box::new(EmulatedDirection {
             frames: source.frames.clone(),
             source,
@@ -190,17 +178,14 @@ impl Wiring<'_> {
         let config = DirectionConfig {
             qdisc: settings.qdisc.parse()?,
             limit: self.case.limit.clone(),
-            split: self.case.late_segmentation,
             coalesce_ns: settings.coalesce.0,
             stall_ns: QueueConfig::default().stall_threshold_ns,
             rate_bits_per_s: Some(settings.rate.0),
         };
         let probe = (self.watcher(now_ns, true), None);
-        let direction: Direction<RingParts> =
-            Direction::new(config, source, (port, frames), probe, now_ns)?;
-        let mut direction = Box::new(direction);
+        let mut direction = Direction::new(config, source, (port, frames), probe, now_ns)?;
         direction.set_open(true, now_ns);
-        Ok(direction)
+        Ok(Box::new(direction))
     }
 
     /// Returns the probes; the measured direction is the one that is `shown`.
@@ -211,7 +196,7 @@ impl Wiring<'_> {
         };
         let max_events = self.max_events.filter(|_| shown);
         (
-            Meter::new(watch, now_ns, self.config.row_ns()),
+            Meter::new(watch, now_ns, self.config.settings.end_ns()),
             max_events.map(|max| Recording::new(now_ns, max)),
         )
     }

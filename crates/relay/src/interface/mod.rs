@@ -4,12 +4,11 @@ mod packet;
 mod xdp;
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
-use taut_linux::{Capability, Frames, NetNs};
+use taut_linux::{Capability, Frames, NetNs, Port, VirtioNetHeader};
 
-use crate::parts::Parts;
-use crate::receiver::Receiver;
-use crate::source::ReceivedFrames;
+use crate::source::Renewal;
 
 pub use packet::PacketInterface;
 pub use xdp::XdpInterface;
@@ -17,28 +16,60 @@ pub use xdp::XdpInterface;
 /// Bytes of a frame beyond the MTU: its header and two VLAN tags.
 pub const LINK_HEADER_BYTES: u32 = 14 + 2 * 4;
 
-/// A driver of an interface, in both directions. A new driver is a file in this directory.
-///
-/// Its direction sends to one interface and receives from the other. [`Parts::reopen`] opens a new
-/// ring on the same device; packets received but not taken might be lost. On another device, it
-/// opens both directions: the receiver is closed.
-pub trait Interface:
-    Parts<Frames: Frames, Source = ReceivedFrames<<Self as Interface>::Receiver>, Probe = ()>
-{
+/// A driver of an interface, in both directions: receives its packets, and opens its transmit
+/// ring. A new driver is a file in this directory.
+pub trait Interface: Sized {
     /// The longest frame that can be received, in bytes.
     const MAX_FRAME_BYTES: u32;
     /// A remark for the user about the driver.
     const REMARK: Option<&'static str> = None;
 
-    type Receiver: Receiver;
+    /// The transmit ring.
+    type Port: Port;
+    /// The frames of the packets that are sent on it.
+    type Frames: Frames;
 
     /// Opens an interface, in both directions.
-    fn open(config: &InterfaceConfig<'_>)
-    -> io::Result<(Self::Port, Self::Frames, Self::Receiver)>;
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<(Self::Port, Self::Frames, Self)>;
 
     /// Returns the capabilities that reopening needs, after the interface is open.
     fn kept() -> io::Result<Vec<Capability>> {
         Ok(vec![Capability::NetRaw])
+    }
+
+    /// Opens a new ring. Packets received but not taken might be lost. On another device, it opens
+    /// both directions, because the receiver was closed.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be opened now.
+    fn reopen(&mut self, renewal: Renewal, port: &mut Self::Port) -> io::Result<()>;
+
+    /// Receives up to `budget_packets` packets: frames and GSO packets, each with its virtio-net
+    /// header. Returns `true` if there might be more.
+    ///
+    /// # Errors
+    /// The interface might be down or removed; packets received before were passed on.
+    fn receive(
+        &mut self,
+        budget_packets: u32,
+        take: &mut dyn FnMut(VirtioNetHeader, &mut [u8]),
+    ) -> io::Result<bool>;
+
+    /// Returns the packets lost since the last call.
+    fn take_missed(&mut self) -> MissedPackets;
+
+    /// Returns the descriptor to poll; `None` while it is closed.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Sets the name of the interface after it was renamed.
+    fn set_device(&mut self, name: &str);
+
+    /// Closes the receiver of a removed interface until it is replaced.
+    fn close(&mut self);
+
+    /// Returns a remark for the user.
+    fn remark(&self) -> Option<String> {
+        None
     }
 }
 
@@ -53,4 +84,13 @@ pub struct InterfaceConfig<'a> {
     pub gso_packets: u32,
     /// The longest frame, with its header and VLAN tags.
     pub frame_bytes: u32,
+}
+
+/// Packets that were not received, and are lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MissedPackets {
+    /// The backlog was full, or no frame was free.
+    pub buffer_full: u64,
+    /// They were longer than the buffer, or a frame of the umem.
+    pub too_long: u64,
 }

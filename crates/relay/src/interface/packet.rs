@@ -7,30 +7,27 @@ use taut_linux::af_packet::{AfPacket, AfPacketCompletions, AfPacketTx, PacketRec
 use taut_linux::segment::remove_jumbo_option;
 use taut_linux::{GsoFrames, NetNs, Port, VirtioNetHeader};
 
-use super::{Interface, InterfaceConfig};
-use crate::parts::{Parts, Renewal};
-use crate::receiver::{MissedPackets, Received, Receiver};
-use crate::source::ReceivedFrames;
+use super::{Interface, InterfaceConfig, MissedPackets};
+use crate::source::Renewal;
 
 /// An interface with packet sockets.
-pub struct PacketInterface;
+pub struct PacketInterface {
+    ns: NetNs,
+    device: String,
+    receiver: Option<PacketReceiver>,
+    /// The received frame.
+    buffer: Vec<u8>,
+    /// Packets longer than the buffer, not reported yet.
+    too_long_packets: u64,
+}
 
-impl Parts for PacketInterface {
-    type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
-    type Frames = GsoFrames;
-    type Source = ReceivedFrames<PacketSource>;
-    type Probe = ();
-
-    /// On the same device, the receiver stays open.
-    fn reopen(
-        renewal: Renewal,
-        port: &mut Self::Port,
-        source: &mut Self::Source,
-    ) -> io::Result<()> {
-        if renewal == Renewal::AnotherDevice {
-            source.receiver.listen()?;
-        }
-        port.reopen()
+impl PacketInterface {
+    /// Binds to the device that now has the name.
+    fn listen(&mut self) -> io::Result<()> {
+        let receiver = PacketReceiver::open(&self.ns, &self.device)?;
+        receiver.set_promiscuous()?;
+        self.receiver = Some(receiver);
+        Ok(())
     }
 }
 
@@ -41,52 +38,36 @@ impl Interface for PacketInterface {
          or two tags (too_long_tagged): raise the MTU by 8, or use --driver af_xdp",
     );
 
-    type Receiver = PacketSource;
+    type Port = (AfPacketTx<GsoFrames>, AfPacketCompletions);
+    type Frames = GsoFrames;
 
-    fn open(
-        config: &InterfaceConfig<'_>,
-    ) -> io::Result<(Self::Port, Self::Frames, Self::Receiver)> {
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<(Self::Port, GsoFrames, Self)> {
         let frames = GsoFrames::new(config.frames, config.frame_bytes, config.gso_packets);
         let (ns, device) = (config.ns, config.device);
         let port = AfPacket::open_with(ns, device, config.ring_slots, frames.clone())?;
-        Ok((port, frames, PacketSource::open(ns, device)?))
-    }
-}
-
-/// Copies of the received frames.
-pub struct PacketSource {
-    ns: NetNs,
-    device: String,
-    receiver: Option<PacketReceiver>,
-    buffer: Vec<u8>,
-}
-
-impl PacketSource {
-    fn open(ns: &NetNs, device: &str) -> io::Result<Self> {
-        let mut source = Self {
+        let mut interface = Self {
             ns: ns.clone(),
             device: device.to_owned(),
             receiver: None,
             buffer: vec![0; PacketReceiver::READ_LIMIT_BYTES],
+            too_long_packets: 0,
         };
-        source.listen()?;
-        Ok(source)
+        interface.listen()?;
+        Ok((port, frames, interface))
     }
 
-    /// Binds to the device that now has the name.
-    fn listen(&mut self) -> io::Result<()> {
-        let receiver = PacketReceiver::open(&self.ns, &self.device)?;
-        receiver.set_promiscuous()?;
-        self.receiver = Some(receiver);
-        Ok(())
+    /// On the same device, the receiver stays open.
+    fn reopen(&mut self, renewal: Renewal, port: &mut Self::Port) -> io::Result<()> {
+        if renewal == Renewal::AnotherDevice {
+            self.listen()?;
+        }
+        port.reopen()
     }
-}
 
-impl Receiver for PacketSource {
     fn receive(
         &mut self,
         budget_packets: u32,
-        take: &mut dyn FnMut(Received<'_>),
+        take: &mut dyn FnMut(VirtioNetHeader, &mut [u8]),
     ) -> io::Result<bool> {
         let Some(receiver) = &self.receiver else {
             return Ok(false);
@@ -96,7 +77,7 @@ impl Receiver for PacketSource {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    take(Received::TooLong);
+                    self.too_long_packets += 1;
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -106,7 +87,7 @@ impl Receiver for PacketSource {
             let header = VirtioNetHeader::split(bytes).map(|(header, _)| header);
             let frame = &mut bytes[VirtioNetHeader::BYTES..];
             let (header, skipped) = remove_jumbo_option(header.unwrap_or_default(), frame);
-            take(Received::Packet(header, &mut frame[skipped..]));
+            take(header, &mut frame[skipped..]);
         }
         Ok(true)
     }
@@ -115,7 +96,7 @@ impl Receiver for PacketSource {
         let missed = self.receiver.as_ref().map(PacketReceiver::take_dropped);
         MissedPackets {
             buffer_full: missed.and_then(Result::ok).unwrap_or(0).into(),
-            too_long: 0,
+            too_long: std::mem::take(&mut self.too_long_packets),
         }
     }
 

@@ -11,10 +11,8 @@ use taut_linux::af_xdp::{
 use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
 
-use super::{Interface, InterfaceConfig};
-use crate::parts::{Parts, Renewal};
-use crate::receiver::{MissedPackets, Received, Receiver};
-use crate::source::ReceivedFrames;
+use super::{Interface, InterfaceConfig, MissedPackets};
+use crate::source::Renewal;
 
 /// Frames that the kernel can fill between two polls: 25 ms at 1 Gbit/s. A packet socket has room
 /// for about 1,800.
@@ -24,112 +22,12 @@ const HEADROOM_BYTES: u32 = 256;
 /// The largest frame of a umem, so that the MTU can be raised while the bridge runs.
 const FRAME_BYTES: u32 = 4_096;
 
-/// An interface with an AF_XDP socket on its only queue.
+/// An interface with an AF_XDP socket on its only queue. The kernel's stack does not see the
+/// received packets.
 ///
 /// Two sockets of one queue would have to share their umem and its rings, so sender and receiver
 /// are parts of one socket.
-pub struct XdpInterface;
-
-impl Parts for XdpInterface {
-    type Port = Halves;
-    type Frames = UmemFrames;
-    type Source = ReceivedFrames<XdpSource>;
-    type Probe = ();
-
-    fn reopen(
-        renewal: Renewal,
-        port: &mut Self::Port,
-        source: &mut Self::Source,
-    ) -> io::Result<()> {
-        let source = &mut source.receiver;
-        if renewal == Renewal::AnotherDevice {
-            has_one_queue(&source.ns, &source.device)?;
-        }
-        source.count();
-        let reopened = AfXdp::reopen_both(port, &mut source.receiver);
-        // A new socket counts from 0; a kept one continues.
-        source.counted = source.receiver.counters().unwrap_or_default();
-        reopened?;
-        if renewal == Renewal::AnotherDevice {
-            source.promiscuous = Some(Promiscuous::open(&source.ns, &source.device)?);
-        }
-        Ok(())
-    }
-}
-
-impl Interface for XdpInterface {
-    const MAX_FRAME_BYTES: u32 = FRAME_BYTES - HEADROOM_BYTES;
-
-    type Receiver = XdpSource;
-
-    fn open(
-        config: &InterfaceConfig<'_>,
-    ) -> io::Result<(Self::Port, Self::Frames, Self::Receiver)> {
-        let (ns, device) = (config.ns, config.device);
-        has_one_queue(ns, device)?;
-        check_length(device, config.frame_bytes)?;
-        let config = XdpConfig {
-            slots: config.ring_slots,
-            frames: config.frames.saturating_add(RECEIVE_FRAMES),
-            frame_bytes: FRAME_BYTES,
-            fill_frames: RECEIVE_FRAMES,
-            budget_packets: config.ring_slots,
-            ..XdpConfig::default()
-        };
-        let (tx, completions, receiver, frames) =
-            AfXdp::open_both(ns, device, &config, Redirect::Auto)?;
-        let source = XdpSource {
-            ns: ns.clone(),
-            device: device.to_owned(),
-            receiver,
-            frames: frames.clone(),
-            promiscuous: Some(Promiscuous::open(ns, device)?),
-            counted: ReceiveCounters::default(),
-            missed: MissedPackets::default(),
-        };
-        Ok(((tx, completions), frames, source))
-    }
-
-    /// A new socket registers its umem again, which is locked memory. The descriptors of the
-    /// program and its map stay open, so they need no capability.
-    fn kept() -> io::Result<Vec<Capability>> {
-        let mut kept = vec![Capability::NetRaw];
-        if raise_locked_memory().is_err() && Capability::IpcLock.is_held()? {
-            kept.push(Capability::IpcLock);
-        }
-        Ok(kept)
-    }
-}
-
-/// Packets on another queue would reach the kernel instead of the other interface.
-fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
-    match link::receive_queues(ns, device)? {
-        0 | 1 => Ok(()),
-        queues => Err(unsupported(format!(
-            "{device} receives on {queues} queues, but af_xdp supports one: `ethtool -L {device} \
-             combined 1`, or --driver af_packet"
-        ))),
-    }
-}
-
-fn check_length(device: &str, longest_bytes: u32) -> io::Result<()> {
-    let max_bytes = XdpInterface::MAX_FRAME_BYTES;
-    if longest_bytes <= max_bytes {
-        return Ok(());
-    }
-    let [mtu_bytes, max_bytes] = [longest_bytes, max_bytes].map(|it| it - super::LINK_HEADER_BYTES);
-    Err(unsupported(format!(
-        "{device}: MTU is {mtu_bytes} bytes; allowed with af_xdp: at most {max_bytes}; use \
-         --driver af_packet"
-    )))
-}
-
-fn unsupported(message: String) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, message)
-}
-
-/// Receives the redirected packets, which the kernel's stack does not see.
-pub struct XdpSource {
+pub struct XdpInterface {
     ns: NetNs,
     device: String,
     receiver: AfXdpReceiver,
@@ -142,7 +40,7 @@ pub struct XdpSource {
     missed: MissedPackets,
 }
 
-impl XdpSource {
+impl XdpInterface {
     /// Counts the packets that the kernel lost since the last call.
     fn count(&mut self) {
         let Ok(now) = self.receiver.counters() else {
@@ -156,25 +54,81 @@ impl XdpSource {
     }
 }
 
-impl Receiver for XdpSource {
+impl Interface for XdpInterface {
+    const MAX_FRAME_BYTES: u32 = FRAME_BYTES - HEADROOM_BYTES;
+
+    type Port = Halves;
+    type Frames = UmemFrames;
+
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<(Halves, UmemFrames, Self)> {
+        let (ns, device) = (config.ns, config.device);
+        has_one_queue(ns, device)?;
+        check_length(device, config.frame_bytes)?;
+        let config = XdpConfig {
+            slots: config.ring_slots,
+            frames: config.frames.saturating_add(RECEIVE_FRAMES),
+            frame_bytes: FRAME_BYTES,
+            fill_frames: RECEIVE_FRAMES,
+            budget_packets: config.ring_slots,
+            ..XdpConfig::default()
+        };
+        let (tx, completions, receiver, frames) =
+            AfXdp::open_both(ns, device, &config, Redirect::Auto)?;
+        let interface = Self {
+            ns: ns.clone(),
+            device: device.to_owned(),
+            receiver,
+            frames: frames.clone(),
+            promiscuous: Some(Promiscuous::open(ns, device)?),
+            counted: ReceiveCounters::default(),
+            missed: MissedPackets::default(),
+        };
+        Ok(((tx, completions), frames, interface))
+    }
+
+    /// A new socket registers its umem again, which is locked memory. The descriptors of the
+    /// program and its map stay open, so they need no capability.
+    fn kept() -> io::Result<Vec<Capability>> {
+        let mut kept = vec![Capability::NetRaw];
+        if raise_locked_memory().is_err() && Capability::IpcLock.is_held()? {
+            kept.push(Capability::IpcLock);
+        }
+        Ok(kept)
+    }
+
+    fn reopen(&mut self, renewal: Renewal, port: &mut Halves) -> io::Result<()> {
+        if renewal == Renewal::AnotherDevice {
+            has_one_queue(&self.ns, &self.device)?;
+        }
+        self.count();
+        let reopened = AfXdp::reopen_both(port, &mut self.receiver);
+        // A new socket counts from 0; a kept one continues.
+        self.counted = self.receiver.counters().unwrap_or_default();
+        reopened?;
+        if renewal == Renewal::AnotherDevice {
+            self.promiscuous = Some(Promiscuous::open(&self.ns, &self.device)?);
+        }
+        Ok(())
+    }
+
     fn receive(
         &mut self,
         budget_packets: u32,
-        take: &mut dyn FnMut(Received<'_>),
+        take: &mut dyn FnMut(VirtioNetHeader, &mut [u8]),
     ) -> io::Result<bool> {
         if self.promiscuous.is_none() {
             return Ok(false);
         }
-        let frames = &self.frames;
+        let (frames, missed) = (&self.frames, &mut self.missed);
         let taken = self.receiver.receive(budget_packets, &mut |packet| {
             let bytes = packet.wire_bytes() as usize;
             let lent = frames.with(packet.frame(), |space| match space.get_mut(..bytes) {
                 Some(frame) => {
                     // The checksum has no flag, and the peer of a veth leaves it partial.
                     complete_partial_checksum(frame);
-                    take(Received::Packet(VirtioNetHeader::default(), frame));
+                    take(VirtioNetHeader::default(), frame);
                 }
-                None => take(Received::TooLong),
+                None => missed.too_long += 1,
             });
             // The frame is taken, so it can be lent and released.
             debug_assert!(lent.is_ok(), "{lent:?}");
@@ -214,6 +168,33 @@ impl Receiver for XdpSource {
              receive none of them{lost}"
         ))
     }
+}
+
+/// Packets on another queue would reach the kernel instead of the other interface.
+fn has_one_queue(ns: &NetNs, device: &str) -> io::Result<()> {
+    match link::receive_queues(ns, device)? {
+        0 | 1 => Ok(()),
+        queues => Err(unsupported(format!(
+            "{device} receives on {queues} queues, but af_xdp supports one: `ethtool -L {device} \
+             combined 1`, or --driver af_packet"
+        ))),
+    }
+}
+
+fn check_length(device: &str, longest_bytes: u32) -> io::Result<()> {
+    let max_bytes = XdpInterface::MAX_FRAME_BYTES;
+    if longest_bytes <= max_bytes {
+        return Ok(());
+    }
+    let [mtu_bytes, max_bytes] = [longest_bytes, max_bytes].map(|it| it - super::LINK_HEADER_BYTES);
+    Err(unsupported(format!(
+        "{device}: MTU is {mtu_bytes} bytes; allowed with af_xdp: at most {max_bytes}; use \
+         --driver af_packet"
+    )))
+}
+
+fn unsupported(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, message)
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use taut_linux::sched::monotonic_ns;
 
 use crate::direction::Direction;
 use crate::egress::Egress;
-use crate::parts::Parts;
 use crate::run::{Next, Work, run};
 use crate::run_control::{Event, Policy, RunControl};
 use crate::source::Source;
@@ -28,8 +27,8 @@ const COUNT_INTERVAL_NS: u64 = 1_000_000_000;
 /// # Errors
 /// Returns an error if a device is removed for longer than the policy allows, or if it stalls for
 /// good.
-pub fn serve<K: Parts>(
-    directions: &mut [Direction<K>],
+pub fn serve<S: Source>(
+    directions: &mut [Direction<S>],
     egresses: &mut [Egress],
     policy: Policy,
     control: &mut impl RunControl,
@@ -58,8 +57,8 @@ pub fn serve<K: Parts>(
 }
 
 /// Directions, their destination devices, and their run control.
-struct Relay<'a, K: Parts, O> {
-    directions: &'a mut [Direction<K>],
+struct Relay<'a, S: Source, O> {
+    directions: &'a mut [Direction<S>],
     egresses: &'a mut [Egress],
     policy: Policy,
     control: &'a mut O,
@@ -71,9 +70,9 @@ struct Relay<'a, K: Parts, O> {
     stopped_ns: Option<u64>,
 }
 
-impl<K: Parts, O: RunControl> Work for Relay<'_, K, O> {
+impl<S: Source, O: RunControl> Work for Relay<'_, S, O> {
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>) {
-        fds.extend(self.directions.iter().filter_map(Direction::fd));
+        fds.extend(self.directions.iter().filter_map(|it| it.source.fd()));
         fds.extend(self.egresses.iter().map(|egress| egress.monitor.as_fd()));
     }
 
@@ -109,7 +108,7 @@ impl<K: Parts, O: RunControl> Work for Relay<'_, K, O> {
     }
 }
 
-impl<K: Parts, O: RunControl> Relay<'_, K, O> {
+impl<S: Source, O: RunControl> Relay<'_, S, O> {
     /// Records which directions are readable, and whether a link has events.
     fn note(&mut self, ready: Ready) {
         let mut position = 0;
@@ -118,7 +117,7 @@ impl<K: Parts, O: RunControl> Relay<'_, K, O> {
             ready.is_ready(position - 1)
         };
         for direction in &mut *self.directions {
-            if direction.fd().is_some() && is_ready() {
+            if direction.source.fd().is_some() && is_ready() {
                 direction.set_readable();
             }
         }
@@ -129,8 +128,8 @@ impl<K: Parts, O: RunControl> Relay<'_, K, O> {
 
     fn next(&self) -> Next {
         let directions = self.directions.iter().map(Direction::next);
-        let next = directions.fold(Next::At(u64::MAX), Next::earlier);
-        let is_unconfirmed = |it: &Direction<K>| it.account().is_unconfirmed();
+        let next = directions.min().unwrap_or(Next::At(u64::MAX));
+        let is_unconfirmed = |it: &Direction<S>| it.account().is_unconfirmed();
         match next {
             // Serve the other directions first.
             Next::Now if self.directions.len() > 1 => Next::At(0),

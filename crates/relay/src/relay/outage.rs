@@ -3,15 +3,14 @@
 use std::io;
 
 use taut_dql::Stall;
-use taut_linux::interrupt;
 use taut_linux::link::LinkState;
+use taut_linux::{Port, interrupt};
 
 use super::Relay;
 use crate::direction::Direction;
 use crate::egress::is_missing;
-use crate::parts::{Parts, Renewal};
 use crate::run_control::{Event, RunControl};
-use crate::source::Source;
+use crate::source::{Renewal, Source};
 
 /// Interval between polls of the links while returned packets are unconfirmed, in ns.
 const LINK_POLL_NS: u64 = 1_000_000;
@@ -20,7 +19,7 @@ const REOPEN_NS: u64 = 20_000_000;
 /// Consecutive stalls without a completion after which the remaining packets are abandoned.
 const MAX_STALLS: u32 = 2;
 
-impl<K: Parts, O: RunControl> Relay<'_, K, O> {
+impl<S: Source, O: RunControl> Relay<'_, S, O> {
     fn event(&mut self, at: usize, event: Event<'_>) {
         self.control
             .event(self.egresses[at].monitor.device(), event);
@@ -123,13 +122,13 @@ impl<K: Parts, O: RunControl> Relay<'_, K, O> {
                 let (to, from) = ends(self.directions, at);
                 let source = from.map_or(&mut to.source, |from| &mut from.source);
                 source.set_device(egress.monitor.device());
-                to.set_device(egress.monitor.device());
+                to.port_mut().set_device(egress.monitor.device());
             }
             Event::Removed { .. } => {
                 egress.removed_since_ns = Some(self.now_ns);
-                let from = receives_on(at, self.directions.len());
-                self.directions[from].close_source(self.now_ns);
-                self.directions[at].release_device();
+                let (to, from) = ends(self.directions, at);
+                from.unwrap_or(&mut *to).close_source(self.now_ns);
+                to.port_mut().release_device();
             }
             Event::Mtu(_) if !self.policy.follows_mtu => return,
             Event::Mtu(_) => egress.request_reopen(Renewal::SameDevice, self.now_ns),
@@ -196,14 +195,8 @@ impl<K: Parts, O: RunControl> Relay<'_, K, O> {
     }
 }
 
-/// Returns the direction whose source is on the destination interface of direction `at`: of two,
-/// the other one.
-const fn receives_on(at: usize, directions: usize) -> usize {
-    directions - 1 - at
-}
-
-fn renew<K: Parts>(
-    directions: &mut [Direction<K>],
+fn renew<S: Source>(
+    directions: &mut [Direction<S>],
     at: usize,
     renewal: Renewal,
     now_ns: u64,
@@ -211,22 +204,22 @@ fn renew<K: Parts>(
     match ends(directions, at) {
         (to, Some(from)) => {
             from.take_last(now_ns);
-            to.reopen(now_ns, |port, _| K::reopen(renewal, port, &mut from.source))
+            to.reopen(now_ns, |port, _| from.source.reopen(renewal, port))
         }
-        (to, None) => to.reopen(now_ns, |port, source| K::reopen(renewal, port, source)),
+        (to, None) => to.reopen(now_ns, |port, source| source.reopen(renewal, port)),
     }
 }
 
-/// Returns the direction `at`, and the direction that receives on its device, if another one does.
-fn ends<K: Parts>(
-    directions: &mut [Direction<K>],
+/// Returns the direction `at`, and the direction that receives on its device, if another one does:
+/// of two, the other one.
+fn ends<S: Source>(
+    directions: &mut [Direction<S>],
     at: usize,
-) -> (&mut Direction<K>, Option<&mut Direction<K>>) {
-    let from = receives_on(at, directions.len());
+) -> (&mut Direction<S>, Option<&mut Direction<S>>) {
     match directions {
-        [one, other] => match from > at {
-            true => (one, Some(other)),
-            false => (other, Some(one)),
+        [one, other] => match at {
+            0 => (one, Some(other)),
+            _ => (other, Some(one)),
         },
         all => (&mut all[at], None),
     }

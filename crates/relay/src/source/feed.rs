@@ -1,18 +1,21 @@
 //! Frames to send, captured or generated, at the rate at which the discipline takes them.
 
 use std::io;
+use std::marker::PhantomData;
 
-use taut_linux::Frames;
+use taut_linux::{Frames, Port};
+use taut_measure::meter::{Meter, Since};
 use taut_path::classify::classify;
 use taut_path::pool::PoolError;
 use taut_path::queue::NoRoom;
 use taut_path::{DropReason, Packet, PacketSink};
 
 use super::pace::{Pace, Pacing};
-use super::{Capture, Generated, More, Source};
+use super::{Capture, Generated, Inlet, More, Source};
 use crate::account::{Account, RejectReason};
 use crate::frame_limit::FrameLimit;
-use crate::inlet::{Inlet, classed};
+use crate::intake::classed;
+use crate::latency::SentTimes;
 
 /// Backlog of the discipline: two bursts.
 const WAITING_PACKETS: u64 = 128;
@@ -67,7 +70,7 @@ pub struct FeedSettings {
 
 /// Turns captured or generated frames into packets.
 #[derive(Debug)]
-pub struct Feed {
+pub struct Feed<P, F> {
     content: Content,
     /// Remaining frames.
     left: u64,
@@ -78,19 +81,21 @@ pub struct Feed {
     held: Option<Packet>,
     /// Rejected frames since the last one that was accepted.
     rejected_in_row: u64,
+    sends_to: PhantomData<(P, F)>,
 }
 
-impl Feed {
-    /// Creates a feed for a device with this MTU, which a frame can exceed by `extra_bytes`.
-    pub fn new(settings: FeedSettings, mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
+impl<P: Port, F: Frames> Feed<P, F> {
+    /// Creates a feed for a device with this MTU.
+    pub fn new(settings: FeedSettings, mtu_bytes: u32) -> Self {
         Self {
             content: settings.content,
             left: settings.count.unwrap_or(u64::MAX),
-            limit: FrameLimit::new(mtu_bytes, extra_bytes),
+            limit: FrameLimit::new(mtu_bytes, P::extra_bytes),
             classify: settings.classify,
             pace: Pace::new(settings.pacing),
             held: None,
             rejected_in_row: 0,
+            sends_to: PhantomData,
         }
     }
 
@@ -110,12 +115,7 @@ impl Feed {
     }
 
     /// Returns the next due packet, if a frame is free for it.
-    fn next<F: Frames>(
-        &mut self,
-        frames: &F,
-        account: &mut Account,
-        now_ns: u64,
-    ) -> Option<Packet> {
+    fn next(&mut self, frames: &F, account: &mut Account, now_ns: u64) -> Option<Packet> {
         if let Some(held) = self.held.take() {
             return Some(held);
         }
@@ -123,7 +123,23 @@ impl Feed {
             if self.more(now_ns) != More::WhenEmpty || frames.free_frames() == 0 {
                 return None;
             }
-            match self.next_frame(frames, account, now_ns)? {
+            let due_ns = self.content.next_due_ns();
+            let Some(content) = self.content.next() else {
+                self.left = 0;
+                return None;
+            };
+            self.left -= 1;
+            account.received_packets += 1;
+            let packet = content.and_then(|bytes| {
+                account.received_bytes += bytes.len() as u64;
+                self.pace.took(bytes.len(), due_ns, now_ns);
+                let packet = packet_of(bytes, frames, &self.limit)?;
+                Ok(match self.classify {
+                    true => classed(packet, classify(bytes)),
+                    false => packet,
+                })
+            });
+            match packet {
                 Ok(packet) => {
                     self.rejected_in_row = 0;
                     return Some(packet);
@@ -142,58 +158,31 @@ impl Feed {
             self.left = 0;
         }
     }
-
-    /// Returns the next frame, or why it cannot be sent.
-    fn next_frame<F: Frames>(
-        &mut self,
-        frames: &F,
-        account: &mut Account,
-        now_ns: u64,
-    ) -> Option<Result<Packet, RejectReason>> {
-        let due_ns = self.content.next_due_ns();
-        let Some(bytes) = self.content.next() else {
-            self.left = 0;
-            return None;
-        };
-        self.left -= 1;
-        account.received_packets += 1;
-        let bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(reason) => return Some(Err(reason)),
-        };
-        account.received_bytes += bytes.len() as u64;
-        self.pace.took(bytes.len(), due_ns, now_ns);
-        Some(match packet_of(bytes, frames, &self.limit) {
-            Ok(packet) if self.classify => Ok(classed(packet, classify(bytes))),
-            packet => packet,
-        })
-    }
 }
 
-impl<F: Frames> Source<F> for Feed {
+impl<P: Port, F: Frames> Source for Feed<P, F> {
+    type Port = P;
+    type Frames = F;
+    type Probe = (Meter<Since>, SentTimes);
+
     /// Takes nothing while the link is down: the backlog is kept for it.
-    fn take<I: Inlet<Frames = F>>(
-        &mut self,
-        now_ns: u64,
-        _readable: bool,
-        inlet: &mut I,
-    ) -> io::Result<More> {
-        self.pace.link_polled(inlet.is_open(), now_ns);
-        if !inlet.is_open() {
+    fn take(&mut self, now_ns: u64, _readable: bool, inlet: &mut Inlet<Self>) -> io::Result<More> {
+        self.pace.link_polled(inlet.is_open, now_ns);
+        if !inlet.is_open {
             return Ok(More::WhenReady);
         }
-        while inlet.waiting_packets() < WAITING_PACKETS {
-            let (frames, account) = inlet.parts();
-            let Some(packet) = self.next(frames, account, now_ns) else {
+        let (queue, ends) = (&mut inlet.queue, &mut inlet.ends);
+        while queue.backlog().packets < WAITING_PACKETS {
+            let Some(packet) = self.next(&ends.frames, &mut ends.account, now_ns) else {
                 break;
             };
-            if let Err(NoRoom(packet)) = inlet.offer(packet) {
+            if let Err(NoRoom(packet)) = queue.offer(packet, now_ns, ends) {
                 self.held = Some(packet);
                 break;
             }
         }
         Ok(match self.more(now_ns) {
-            More::WhenEmpty if inlet.parts().0.free_frames() == 0 => More::WhenReady,
+            More::WhenEmpty if ends.frames.free_frames() == 0 => More::WhenReady,
             // The last frames were rejected, and more follow.
             More::WhenEmpty if self.rejected_in_row > 0 => More::Now,
             more => more,
@@ -242,10 +231,11 @@ fn packet_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Device;
     use taut_linux::link::MacAddress;
     use taut_path::pool::FramePool;
 
-    fn feed(size_bytes: u32, pacing: Pacing, mtu_bytes: u32) -> Feed {
+    fn feed(size_bytes: u32, pacing: Pacing, mtu_bytes: u32) -> Feed<Device, FramePool> {
         let [from, to] = [1, 2].map(MacAddress::local);
         let settings = FeedSettings {
             content: Content::Generated(Generated::new(size_bytes, 1, from, to, 1)),
@@ -253,7 +243,7 @@ mod tests {
             pacing,
             classify: false,
         };
-        Feed::new(settings, mtu_bytes, |_| 0)
+        Feed::new(settings, mtu_bytes)
     }
 
     #[test]

@@ -12,13 +12,12 @@ use anyhow::Context;
 use taut_linux::interrupt;
 use taut_linux::link;
 use taut_linux::{Capability, NetNs, retain_capabilities, sched};
-use taut_relay::Direction;
 use taut_relay::bridge::{Bridge, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
 use taut_relay::offload::{self, OffloadHelper};
-use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
+use taut_relay::{Direction, Source};
 use taut_report::{exit, say, stdout};
 
 use crate::missing;
@@ -146,7 +145,7 @@ struct ForwardControl<'a> {
 }
 
 impl RunControl for ForwardControl<'_> {
-    fn is_over<K: Parts>(&mut self, now_ns: u64, _: &mut [Direction<K>]) -> bool {
+    fn is_over<S: Source>(&mut self, now_ns: u64, _: &mut [Direction<S>]) -> bool {
         interrupt::noted().is_some() || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)
     }
 

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use taut_linux::Port;
 use taut_path::driver::CompletionStatus;
-use taut_relay::Direction;
-use taut_relay::interface::Interface;
+use taut_relay::{Direction, Source};
 use taut_report::layout::fold;
 use taut_report::stdout;
 
@@ -19,9 +18,9 @@ const VERSION: u32 = 1;
 const INDENT: usize = 4;
 
 /// Prints the summary of both directions over `length_ns`.
-pub fn print<I: Interface>(
+pub fn print<S: Source>(
     options: &Forward,
-    [there, back]: &[Direction<I>; 2],
+    [there, back]: &[Direction<S>; 2],
     length_ns: u64,
 ) -> ExitCode {
     let (a, b) = (options.a.as_str(), options.b.as_str());
@@ -55,7 +54,7 @@ fn per_second(number: u64, length_ns: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-fn document(direction: &Direction<impl Interface>, [from, to]: [&str; 2], length_ns: u64) -> Value {
+fn document(direction: &Direction<impl Source>, [from, to]: [&str; 2], length_ns: u64) -> Value {
     let (account, port) = (direction.account(), direction.port());
     json!({
         "from": from,
@@ -80,7 +79,7 @@ fn document(direction: &Direction<impl Interface>, [from, to]: [&str; 2], length
     })
 }
 
-fn text(direction: &Direction<impl Interface>, [from, to]: [&str; 2], length_ns: u64) -> String {
+fn text(direction: &Direction<impl Source>, [from, to]: [&str; 2], length_ns: u64) -> String {
     let account = direction.account();
     let sent_packets = account.completed_packets();
     let mut text = format!("{from} -> {to}: {} received", account.received_packets);

@@ -13,8 +13,7 @@ use taut_linux::NetNs;
 use taut_linux::interrupt;
 use taut_linux::link::{self, Description, LinkMonitor, MacAddress};
 use taut_linux::sched::monotonic_ns;
-use taut_path::LateSegmentation;
-use taut_relay::parts::DirectionConfig;
+use taut_relay::direction::DirectionConfig;
 use taut_relay::source::{
     CaptureContents, Content, FeedSettings, Generated, MIN_BYTES, Pacing, read_capture,
 };
@@ -187,7 +186,6 @@ fn run(
         queue: DirectionConfig {
             qdisc: options.qdisc.parse()?,
             limit: options.limit.clone(),
-            split: LateSegmentation::Auto,
             coalesce_ns: options.coalesce.0,
             stall_ns: options.stall_threshold.0,
             rate_bits_per_s: None,

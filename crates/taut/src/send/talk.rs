@@ -3,9 +3,8 @@
 use taut_linux::{Port, interrupt};
 use taut_path::driver::CompletionStatus;
 use taut_path::limit::{Limit, Unit};
-use taut_relay::Direction;
-use taut_relay::parts::Parts;
 use taut_relay::run_control::{Event, RunControl};
+use taut_relay::{Direction, Source};
 use taut_report::message::ChangingLine;
 use taut_report::number::scaled;
 use taut_report::say;
@@ -32,7 +31,7 @@ impl Talk {
         }
     }
 
-    fn update<K: Parts>(&mut self, now_ns: u64, direction: &Direction<K>) {
+    fn update<S: Source>(&mut self, now_ns: u64, direction: &Direction<S>) {
         if now_ns < self.next_update_ns || !self.line.is_live() || self.is_down {
             return;
         }
@@ -53,7 +52,7 @@ impl Talk {
 
 impl RunControl for Talk {
     /// Reports a change of the status of the completions.
-    fn is_over<K: Parts>(&mut self, now_ns: u64, directions: &mut [Direction<K>]) -> bool {
+    fn is_over<S: Source>(&mut self, now_ns: u64, directions: &mut [Direction<S>]) -> bool {
         for direction in directions {
             self.update(now_ns, direction);
             let status = direction.port().completion_status();

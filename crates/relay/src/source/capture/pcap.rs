@@ -3,13 +3,6 @@
 use super::reader::{Order, Reader};
 use super::records::{Packet, Records};
 
-/// Magic numbers: nanoseconds of a tick, and bytes of a record's header.
-const FORMATS: [(u32, i128, usize); 3] = [
-    (0xa1b2_c3d4, 1_000, 16),
-    (0xa1b2_3c4d, 1, 16),
-    // A Linux variant of 1998 with an interface and a protocol in each header.
-    (0xa1b2_cd34, 1_000, 24),
-];
 /// The link type has an FCS length, in the bits below.
 const HAS_FCS_LENGTH: u32 = 0x0400_0000;
 const FCS_LENGTH: u32 = 0xf000_0000;
@@ -19,12 +12,15 @@ pub(super) type Format = (Order, i128, usize);
 
 /// Returns the format of a file that starts with these bytes; `None` if it is not pcap.
 pub(super) fn format(start: &[u8]) -> Option<Format> {
-    start.get(..4)?;
-    let mut orders = [Order::Big, Order::Little].into_iter();
-    orders.find_map(|order| {
-        let mut formats = FORMATS.into_iter();
-        let found = formats.find(|&(number, ..)| number == order.u32(start, 0));
-        found.map(|(_, tick_ns, header_bytes)| (order, tick_ns, header_bytes))
+    Some(match start.get(..4)? {
+        [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1_000, 16),
+        [0xd4, 0xc3, 0xb2, 0xa1] => (Order::Little, 1_000, 16),
+        [0xa1, 0xb2, 0x3c, 0x4d] => (Order::Big, 1, 16),
+        [0x4d, 0x3c, 0xb2, 0xa1] => (Order::Little, 1, 16),
+        // A Linux variant of 1998 with an interface and a protocol in each header.
+        [0xa1, 0xb2, 0xcd, 0x34] => (Order::Big, 1_000, 24),
+        [0x34, 0xcd, 0xb2, 0xa1] => (Order::Little, 1_000, 24),
+        _ => return None,
     })
 }
 
