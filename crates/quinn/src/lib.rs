@@ -28,7 +28,7 @@
 //! # Source of completions
 //! Zero-copy notifications come first, because only they see a queue beyond a container's own link.
 //! If the kernel rejects them, or they show no queue, the level of the socket is used, and then
-//! transmit timestamps. [`Builder::source`](taut_udp::quic::EndpointBuilder::source) selects
+//! transmit timestamps. [`SocketLimiter::source`] selects
 //! another. [`Stats::socket`] has the quality of completions. Over loopback, all datagrams complete
 //! immediately, so no limit applies.
 //!
@@ -61,9 +61,9 @@ mod limited;
 mod socket;
 mod utilised;
 
-pub use limited::{Builder, Limited};
+pub use limited::Limited;
 pub use taut_path::AnyLimit;
-pub use taut_udp::quic::Stats;
+pub use taut_udp::quic::{SocketLimiter, Stats};
 pub use taut_udp::{CompletionQuality, Source};
 pub use utilised::Utilised;
 

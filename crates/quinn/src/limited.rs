@@ -12,9 +12,6 @@ use taut_udp::quic::{SocketLimiter, Stats};
 
 use crate::socket::{Owner, Socket, max_datagrams};
 
-/// Builder of a [`Limited`]; created by [`Limited::builder`].
-pub type Builder<R> = taut_udp::quic::EndpointBuilder<R, Limited<R>>;
-
 /// A runtime whose sockets are limited. Clones refer to the same runtime: keep one for
 /// its [`stats`](Self::stats).
 ///
@@ -28,25 +25,19 @@ pub struct Limited<R> {
 impl<R> Limited<R> {
     /// Creates a runtime with the default settings.
     pub fn new(runtime: R) -> Self {
-        Self::builder(runtime).build()
+        Self::with_sockets(runtime, SocketLimiter::new())
     }
 
-    /// Returns a builder, for other settings.
-    pub fn builder(runtime: R) -> Builder<R> {
-        Builder::new(runtime)
+    /// Creates a runtime with other settings.
+    pub fn with_sockets(runtime: R, sockets: SocketLimiter) -> Self {
+        let runtime = Arc::new(runtime);
+        Self { runtime, sockets }
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a
     /// rebind. `None` before an endpoint was created, and after it was dropped.
     pub fn stats(&self) -> Option<Stats> {
         self.sockets.stats()
-    }
-}
-
-impl<R> From<(R, SocketLimiter)> for Limited<R> {
-    fn from((runtime, sockets): (R, SocketLimiter)) -> Self {
-        let runtime = Arc::new(runtime);
-        Self { runtime, sockets }
     }
 }
 
@@ -69,7 +60,7 @@ impl<R: Runtime> Runtime for Limited<R> {
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Owner<dyn AsyncUdpSocket>> {
         // The stack's own socket receives, and sets the options that it needs.
         let receiver = self.runtime.wrap_udp_socket(socket.try_clone()?)?;
-        let sender = self.sockets.limit(socket, max_datagrams(&*receiver))?;
+        let sender = self.sockets.socket(socket, max_datagrams(&*receiver))?;
         self.runtime.spawn(Box::pin(sender.process_notifications()));
         Ok(Owner::new(Socket { receiver, sender }))
     }

@@ -26,6 +26,6 @@ mod limited;
 mod socket;
 mod utilised;
 
-pub use limited::{Builder, Limited};
-pub use taut_udp::quic::Stats;
+pub use limited::Limited;
+pub use taut_udp::quic::{SocketLimiter, Stats};
 pub use utilised::Utilised;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use quinn::{TokioRuntime, TransportConfig};
 use taut_linux::link;
-use taut_quinn::{Limited, Utilised};
+use taut_quinn::{Limited, SocketLimiter, Utilised};
 use taut_udp::{CompletionQuality, Source};
 use tokio::time;
 
@@ -30,7 +30,7 @@ fn each_source_bounds_the_kernels_backlog() {
     ] {
         runtime().block_on(async {
             let link = Link::shaped(20_000_000);
-            let limited = Limited::builder(TokioRuntime).source(source).build();
+            let limited = Limited::with_sockets(TokioRuntime, SocketLimiter::new().source(source));
             let transport = TransportConfig::default();
             let runtime = Arc::new(limited.clone());
             let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
@@ -145,9 +145,10 @@ fn no_limit_over_loopback_with_ipv6() {
     };
     runtime().block_on(async {
         let far = UdpSocket::bind("[::1]:0").expect("socket");
-        let limited = Limited::builder(TokioRuntime)
-            .source(Source::Timestamps)
-            .build();
+        let limited = Limited::with_sockets(
+            TokioRuntime,
+            SocketLimiter::new().source(Source::Timestamps),
+        );
         let transport = TransportConfig::default();
         let pair = pair(near, far, Arc::new(limited.clone()), transport);
         let connection = in_time(pair.connect()).await;

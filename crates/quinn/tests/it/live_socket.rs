@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
 use taut_path::AnyLimit;
-use taut_quinn::Limited;
+use taut_quinn::{Limited, SocketLimiter};
 use taut_udp::Source;
 
 use crate::common::{Link, PATIENCE, allowed, runtime};
@@ -47,9 +47,10 @@ fn stateless_reply_is_sent_without_room() {
         let link = Link::shaped(2_000_000);
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
-        let limited = Limited::builder(TokioRuntime)
-            .limit(AnyLimit::packets(3))
-            .build();
+        let limited = Limited::with_sockets(
+            TokioRuntime,
+            SocketLimiter::new().limit(AnyLimit::packets(3)),
+        );
         let socket = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
@@ -75,9 +76,10 @@ fn cancelled_wait_does_not_block_others() {
         let link = Link::shaped(20_000_000);
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
-        let limited = Limited::builder(TokioRuntime)
-            .limit(AnyLimit::packets(3))
-            .build();
+        let limited = Limited::with_sockets(
+            TokioRuntime,
+            SocketLimiter::new().limit(AnyLimit::packets(3)),
+        );
         let socket = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
@@ -119,7 +121,7 @@ fn marks_and_segments_arrive_under_each_source() {
             let far = link.far_socket();
             let state = UdpSocketState::new((&far).into()).expect("state");
             let to = far.local_addr().expect("address");
-            let limited = Limited::builder(TokioRuntime).source(source).build();
+            let limited = Limited::with_sockets(TokioRuntime, SocketLimiter::new().source(source));
             let socket = limited
                 .wrap_udp_socket(link.near_socket())
                 .expect("wrapped");
@@ -148,9 +150,10 @@ fn timestamps_do_not_truncate_received_ecn() {
         let link = Link::shaped(20_000_000);
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
-        let limited = Limited::builder(TokioRuntime)
-            .source(Source::Timestamps)
-            .build();
+        let limited = Limited::with_sockets(
+            TokioRuntime,
+            SocketLimiter::new().source(Source::Timestamps),
+        );
         // The limited side receives here, with timestamps enabled for its sends.
         let near = limited
             .wrap_udp_socket(link.near_socket())

@@ -12,8 +12,8 @@ use crate::quic::sender::Sender;
 use crate::quic::shared::EndpointSocket;
 
 /// The sending half of an endpoint's socket, from
-/// [`SocketLimiter::limit`](crate::quic::SocketLimiter::limit). Closed when it is dropped; the port
-/// is free when the completion task has ended, too.
+/// [`SocketLimiter::socket`](crate::quic::SocketLimiter::socket). Closed when it is dropped; the
+/// port is free when the completion task has ended, too.
 #[derive(Debug)]
 pub struct Socket {
     shared: Arc<EndpointSocket>,

@@ -15,8 +15,7 @@ use crate::common::{Link, PATIENCE, allowed, runtime};
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
 fn three_packets() -> SocketLimiter {
-    let builder = SocketLimiter::builder();
-    builder.limit(AnyLimit::packets(3)).build()
+    SocketLimiter::new().limit(AnyLimit::packets(3))
 }
 
 #[derive(Default)]
@@ -38,7 +37,7 @@ fn send_without_a_task_needs_no_room() {
     runtime(1).block_on(async {
         let limited = three_packets();
         let stats = || limited.stats().expect("a socket");
-        let socket = limited.limit(link.connected(address), 1).expect("limited");
+        let socket = limited.socket(link.connected(address), 1).expect("limited");
         let datagram = Datagram::new(&PAYLOAD).to(address);
         let waker = Waker::from(Arc::<Flag>::default());
         let mut sender = socket.sender();
@@ -74,7 +73,7 @@ fn waiting_sender_sends_after_a_completion() {
     runtime(1).block_on(async {
         let limited = three_packets();
         let stats = || limited.stats().expect("a socket");
-        let socket = limited.limit(link.connected(address), 1).expect("limited");
+        let socket = limited.socket(link.connected(address), 1).expect("limited");
         tokio::spawn(socket.process_notifications());
         let datagram = Datagram::new(&PAYLOAD).to(address);
         let mut sender = socket.sender();
