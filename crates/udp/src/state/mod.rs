@@ -8,6 +8,7 @@ mod switching;
 mod waiting;
 
 use std::io;
+use std::ops::Range;
 #[cfg(feature = "tokio")]
 use std::sync::Arc;
 
@@ -16,7 +17,6 @@ use taut_dql::tasks::WaitQueue;
 
 use crate::account::{Departure, Settings, SocketTracker};
 use crate::events::{IssueCounters, Observer, SocketIssue};
-use crate::pool::Span;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
 pub(crate) use sources::Sources;
@@ -118,7 +118,8 @@ enum HeldError {
 struct Scratch {
     controls: [Control; BATCH],
     peers: [Option<SocketAddrAny>; BATCH],
-    spans: [Option<Span>; BATCH],
+    /// Positions in the pool.
+    spans: [Option<Range<usize>>; BATCH],
     entries: [Entry; BATCH],
 }
 
@@ -159,7 +160,7 @@ impl State {
             scratch: Box::new(Scratch {
                 controls: [Control::EMPTY; BATCH],
                 peers: [const { None }; BATCH],
-                spans: [None; BATCH],
+                spans: [const { None }; BATCH],
                 entries: [Entry::EMPTY; BATCH],
             }),
         }

@@ -171,8 +171,8 @@ impl State {
         let mut outgoing = [Outgoing::EMPTY; BATCH];
         let scratch = &*self.scratch;
         for (at, (datagram, out)) in datagrams.iter().zip(&mut outgoing).enumerate() {
-            let payload = match (&self.sources.pool, scratch.spans[at]) {
-                (Some(pool), Some(span)) => pool.bytes(span),
+            let payload = match (&self.sources.pool, &scratch.spans[at]) {
+                (Some(pool), Some(span)) => pool.bytes(span.clone()),
                 _ => datagram.payload,
             };
             *out = Outgoing {
