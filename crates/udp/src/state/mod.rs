@@ -15,8 +15,8 @@ use std::sync::Arc;
 use rustix::net::SocketAddrAny;
 use taut_dql::tasks::WaitQueue;
 
-use crate::account::{Departure, Settings, SocketTracker};
-use crate::events::{IssueCounters, Observer, SocketIssue};
+use crate::account::{Settings, SocketTracker};
+use crate::events::{Listeners, SocketIssue};
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
 pub(crate) use sources::Sources;
@@ -72,28 +72,6 @@ impl Turns {
     #[cfg(feature = "tokio")]
     pub(crate) fn take_due_reader(&mut self) -> Option<Arc<tokio::sync::Notify>> {
         std::mem::take(&mut self.reader_is_due).then(|| Arc::clone(&self.changed))
-    }
-}
-
-/// Passes departures and issues to the user's observer, and counts issues.
-#[derive(Default)]
-pub(crate) struct Listeners {
-    pub(crate) observer: Option<Box<dyn Observer>>,
-    pub(crate) issues: IssueCounters,
-}
-
-impl Listeners {
-    fn departed(&mut self, departure: &Departure) {
-        if let Some(observer) = &mut self.observer {
-            observer.departed(departure);
-        }
-    }
-
-    pub(crate) fn issue(&mut self, issue: SocketIssue) {
-        self.issues.count(&issue);
-        if let Some(observer) = &mut self.observer {
-            observer.issue(&issue);
-        }
     }
 }
 
