@@ -61,7 +61,6 @@ impl<R: Runtime> Runtime for Limited<R> {
         // The stack's own socket receives, and sets the options that it needs.
         let receiver = self.runtime.wrap_udp_socket(socket.try_clone()?)?;
         let sender = self.sockets.socket(socket, max_datagrams(&*receiver))?;
-        self.runtime.spawn(Box::pin(sender.process_notifications()));
         Ok(Owner::new(Socket { receiver, sender }))
     }
 

@@ -16,14 +16,13 @@ use taut_dql::tasks::{Priority, Ticket};
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::task::{self, JoinSet};
-use tokio::time;
 
 use crate::builder::Builder;
 use crate::datagram::{Datagram, header_bytes};
 use crate::error::failed;
 use crate::permit::Permit;
 use crate::place::Place;
-use crate::reader::{process, read, time_left};
+use crate::reader::{process, read};
 use crate::sent::Sent;
 use crate::socket::LimitedUdp;
 use crate::state::{Room, State};
@@ -187,6 +186,16 @@ impl AsyncUdp {
         .await
     }
 
+    /// Reads notifications from now on also while no task waits for room, so that
+    /// [departures](crate::Observer) are reported at once.
+    ///
+    /// # Panics
+    /// In a runtime without time, when a datagram is sent.
+    pub fn read_always(&self) {
+        self.limited.lock().turns.reads_always = true;
+        self.reader.get_or_init(|| self.spawn_reader());
+    }
+
     fn spawn_reader(&self) -> JoinSet<()> {
         let changed = Arc::clone(&self.limited.lock().turns.changed);
         let errors = Arc::clone(&self.errors);
@@ -231,23 +240,8 @@ impl AsyncUdp {
         }
     }
 
-    /// Waits for notifications of the kernel or the next deadline, processes them, and returns.
-    /// While tasks wait for room, a spawned task does this. Call it in a loop if
-    /// [departures](crate::Observer) must be reported at once while no task sends. Cancel-safe.
-    ///
-    /// # Errors
-    /// Returns an error only if the socket cannot be read.
-    ///
-    /// # Panics
-    /// In a runtime without time.
-    pub async fn process_events(&self) -> io::Result<()> {
-        let left = time_left(&self.limited);
-        let ready = time::timeout(left, self.errors.readable()).await;
-        process(&self.limited, ready.ok().transpose()?)
-    }
-
     /// Waits for notifications of the kernel, processes them, and returns. In contrast to
-    /// [`process_events`](Self::process_events), it ignores deadlines: with a timer of its own, the
+    /// [`read_always`](Self::read_always), it ignores deadlines: with a timer of its own, the
     /// caller must call [`LimitedUdp::complete`] at [`LimitedUdp::next_wakeup`]. Cancel-safe.
     ///
     /// # Errors

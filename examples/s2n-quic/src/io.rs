@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::UdpSocket;
+use std::sync::Arc;
 
 use s2n_quic::provider::io::Provider;
 use s2n_quic_core::endpoint::Endpoint;
@@ -10,7 +11,7 @@ use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::io::event_loop::{EventLoop, Stats};
 use s2n_quic_core::path::{Tuple, mtu};
 use s2n_quic_core::task::cooldown::Cooldown;
-use taut_udp::quic::SocketLimiter;
+use taut_udp::quic::{Sender, SocketLimiter};
 
 use crate::clock::TokioClock;
 use crate::rx::Rx;
@@ -49,11 +50,10 @@ impl Provider for Io {
         let socket = self.sockets.socket(self.socket, MAX_DATAGRAMS)?;
         // The kernel can fragment datagrams of this socket, so the path MTU is not probed.
         endpoint.set_mtu_config(mtu::Config::MIN);
-        tokio::spawn(socket.process_notifications());
         let event_loop = EventLoop {
             endpoint,
             clock: TokioClock::default(),
-            tx: Tx::new(socket.sender()),
+            tx: Tx::new(Sender::new(Arc::clone(&socket))),
             rx: Rx::new(receiver, socket, local),
             cooldown: Cooldown::default(),
             stats: NoStats,

@@ -2,14 +2,12 @@
 
 use std::io;
 use std::net::UdpSocket;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use taut_path::AnyLimit;
 
 use crate::async_udp::AsyncUdp;
 use crate::quality::Source;
-use crate::quic::shared::EndpointSocket;
 use crate::quic::socket::Socket;
 use crate::quic::stats::Stats;
 use crate::socket::LimitedUdp;
@@ -23,7 +21,7 @@ pub struct SocketLimiter {
     source: Option<Source>,
     cap_ns: u64,
     send_ns: u64,
-    last: Arc<Mutex<Weak<EndpointSocket>>>,
+    last: Arc<Mutex<Weak<Socket>>>,
 }
 
 impl Default for SocketLimiter {
@@ -90,11 +88,11 @@ impl SocketLimiter {
     /// # Panics
     /// Outside of a tokio runtime with I/O and time.
     #[track_caller]
-    pub fn socket(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Socket> {
-        let socket = self.async_udp(socket)?;
-        let shared = Arc::new(EndpointSocket::new(socket, self.send_ns, max_datagrams));
-        *self.last() = Arc::downgrade(&shared);
-        Ok(Socket::new(shared))
+    pub fn socket(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Arc<Socket>> {
+        let udp = self.async_udp(socket)?;
+        let socket = Socket::new(udp, self.send_ns, max_datagrams);
+        *self.last() = Arc::downgrade(&socket);
+        Ok(socket)
     }
 
     /// Limits `socket` for a program that sends the datagrams of its stack itself: it reserves
@@ -124,13 +122,13 @@ impl SocketLimiter {
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a
-    /// rebind. `None` before a socket was limited, and after it was dropped.
+    /// rebind. `None` before a socket was limited, and after it and its senders were dropped.
     pub fn stats(&self) -> Option<Stats> {
         let socket = self.last().upgrade()?;
-        (!socket.is_closed.load(Relaxed)).then(|| socket.stats())
+        Some(socket.stats())
     }
 
-    fn last(&self) -> MutexGuard<'_, Weak<EndpointSocket>> {
+    fn last(&self) -> MutexGuard<'_, Weak<Socket>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

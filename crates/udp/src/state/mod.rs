@@ -49,6 +49,11 @@ pub(crate) struct Turns {
     /// The reading task must be woken after the lock is released.
     #[cfg(feature = "tokio")]
     reader_is_due: bool,
+    /// The reading task also reads while no task waits.
+    pub(crate) reads_always: bool,
+    /// Runs of the reading task.
+    #[cfg(feature = "tokio")]
+    pub(crate) reader_runs: u64,
     /// An error of the reading task, for the next waiting task.
     failure: Option<io::Error>,
 }
@@ -57,6 +62,18 @@ impl Turns {
     /// Returns `true` if no task waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.all_passed()
+    }
+
+    /// Returns `true` if the reading task must read notifications.
+    pub(crate) fn must_read(&self) -> bool {
+        self.reads_always || !self.is_empty()
+    }
+
+    /// Counts a run of the reading task. Returns `true` if it must read.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn next_run(&mut self) -> bool {
+        self.reader_runs += 1;
+        self.must_read()
     }
 
     /// Makes the reading task check its deadline: a sent object might have made it earlier, or a
@@ -126,6 +143,9 @@ impl State {
                 changed: Arc::default(),
                 #[cfg(feature = "tokio")]
                 reader_is_due: false,
+                reads_always: false,
+                #[cfg(feature = "tokio")]
+                reader_runs: 0,
                 failure: None,
             },
             listeners,
