@@ -9,11 +9,11 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use quinn::{Endpoint, EndpointConfig, TokioRuntime};
+//! # use quinn::{Endpoint, EndpointConfig};
 //! # fn main() -> std::io::Result<()> {
 //! # let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
 //! # let server = None;
-//! let limited = taut_quinn::Limited::new(TokioRuntime);
+//! let limited = taut_quinn::Limited::new();
 //! let (config, runtime) = (EndpointConfig::default(), Arc::new(limited.clone()));
 //! let endpoint = Endpoint::new(config, server, socket, runtime)?;
 //! // Later: its state.
@@ -22,8 +22,8 @@
 //! # }
 //! ```
 //!
-//! It wraps the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays limited:
-//! each socket gets a limit of its own.
+//! It replaces the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays
+//! limited: each socket gets a limit of its own.
 //!
 //! # Source of completions
 //! Zero-copy notifications come first, because only they see a queue beyond a container's own link.

@@ -17,7 +17,7 @@ pub(crate) use std::sync::Arc as Owner;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
-    /// The socket of the wrapped runtime.
+    /// The stack's own socket.
     pub(crate) receiver: Owner<dyn AsyncUdpSocket>,
     pub(crate) sender: Arc<quic::Socket>,
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use quinn::{AsyncUdpSocket, Runtime, TokioRuntime};
+use quinn::{AsyncUdpSocket, Runtime};
 use taut_path::AnyLimit;
 use taut_quinn::{Limited, SocketLimiter};
 use taut_udp::Source;
@@ -47,10 +47,7 @@ fn stateless_reply_is_sent_without_room() {
         let link = Link::shaped(2_000_000);
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
-        let limited = Limited::with_sockets(
-            TokioRuntime,
-            SocketLimiter::new().limit(AnyLimit::packets(3)),
-        );
+        let limited = Limited::with_sockets(SocketLimiter::new().limit(AnyLimit::packets(3)));
         let socket = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
@@ -76,10 +73,7 @@ fn cancelled_wait_does_not_block_others() {
         let link = Link::shaped(20_000_000);
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
-        let limited = Limited::with_sockets(
-            TokioRuntime,
-            SocketLimiter::new().limit(AnyLimit::packets(3)),
-        );
+        let limited = Limited::with_sockets(SocketLimiter::new().limit(AnyLimit::packets(3)));
         let socket = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
@@ -121,7 +115,7 @@ fn marks_and_segments_arrive_under_each_source() {
             let far = link.far_socket();
             let state = UdpSocketState::new((&far).into()).expect("state");
             let to = far.local_addr().expect("address");
-            let limited = Limited::with_sockets(TokioRuntime, SocketLimiter::new().source(source));
+            let limited = Limited::with_sockets(SocketLimiter::new().source(source));
             let socket = limited
                 .wrap_udp_socket(link.near_socket())
                 .expect("wrapped");
@@ -150,10 +144,7 @@ fn timestamps_do_not_truncate_received_ecn() {
         let link = Link::shaped(20_000_000);
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
-        let limited = Limited::with_sockets(
-            TokioRuntime,
-            SocketLimiter::new().source(Source::Timestamps),
-        );
+        let limited = Limited::with_sockets(SocketLimiter::new().source(Source::Timestamps));
         // The limited side receives here, with timestamps enabled for its sends.
         let near = limited
             .wrap_udp_socket(link.near_socket())
@@ -186,7 +177,7 @@ fn closed_port_does_not_end_the_socket() {
         let far = link.far_socket();
         let to = far.local_addr().expect("address");
         drop(far);
-        let limited = Limited::new(TokioRuntime);
+        let limited = Limited::new();
         let socket = limited
             .wrap_udp_socket(link.near_socket())
             .expect("wrapped");
