@@ -5,6 +5,7 @@ use taut_dql::tasks::Ticket;
 use crate::socket::LimitedUdp;
 
 /// A place in the wait queue, left when it is dropped: a wait can fail, and a future be cancelled.
+#[derive(Debug)]
 pub(crate) struct Place {
     limited: LimitedUdp,
     /// `None` while it does not wait.

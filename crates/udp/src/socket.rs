@@ -87,7 +87,7 @@ impl LimitedUdp {
     /// Returns an error only if the socket cannot be read; the failure of a datagram is a
     /// [`Stop`](crate::Stop).
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        self.send_now(datagrams, Room::Needed)
+        self.update(|state| state.send(self.socket(), datagrams, Room::Needed))
     }
 
     /// As [`try_send`](Self::try_send), with or without room: for datagrams that
@@ -97,11 +97,7 @@ impl LimitedUdp {
     /// # Errors
     /// As for [`try_send`](Self::try_send).
     pub fn send_unlimited(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        self.send_now(datagrams, Room::NotNeeded)
-    }
-
-    fn send_now(&self, datagrams: &[Datagram<'_>], room: Room) -> io::Result<Sent> {
-        self.update(|state| state.send(self.socket(), datagrams, room))
+        self.update(|state| state.send(self.socket(), datagrams, Room::NotNeeded))
     }
 
     /// Records that a limit of the caller's own blocks the sender. Without this, immediate
