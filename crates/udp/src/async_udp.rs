@@ -32,14 +32,14 @@ use crate::sys;
 ///
 /// A woken future that is not polled (for example, held by a `select!`) reserves nothing. The next
 /// completion wakes the next task in the queue. The first wait spawns a task that reads
-/// notifications while others wait, until the socket is dropped. Needs a runtime with I/O and time
-/// enabled.
+/// notifications while others wait ([or always](Self::read_always)), until the socket is dropped.
+/// Needs a runtime with I/O and time enabled.
 #[derive(Debug)]
 pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: Arc<AsyncFd<OwnedFd>>,
     runtime: Handle,
-    /// The task that reads notifications for the waiting tasks: spawned by the first wait, and
+    /// The task that reads notifications: spawned by the first wait or by `read_always`, and
     /// aborted when this set is dropped.
     reader: OnceLock<JoinSet<()>>,
     /// A second descriptor of the same socket, which waits only for readability. Created by the
@@ -187,12 +187,13 @@ impl AsyncUdp {
     }
 
     /// Reads notifications from now on also while no task waits for room, so that
-    /// [departures](crate::Observer) are reported at once.
-    ///
-    /// # Panics
-    /// In a runtime without time, when a datagram is sent.
+    /// [departures](crate::Observer) are reported at once. The spawned task does it, and needs a
+    /// runtime with time.
     pub fn read_always(&self) {
-        self.limited.lock().turns.reads_always = true;
+        self.limited.update(|state| {
+            state.turns.reads_always = true;
+            state.turns.check_reader();
+        });
         self.reader.get_or_init(|| self.spawn_reader());
     }
 

@@ -13,7 +13,7 @@ use crate::socket::{LimitedUdp, SharedSocket};
 
 /// Longest sleep without another deadline.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Interval of attempts after the socket could not be read, if no waiting task starts them.
+/// Interval of attempts of a task that always reads, after the socket could not be read.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// Reads notifications while tasks wait for room, or always, in a task of its own. A waiting task
