@@ -62,9 +62,8 @@ mod socket;
 mod utilised;
 
 pub use limited::Limited;
-pub use taut_path::AnyLimit;
 pub use taut_udp::quic::{SocketLimiter, Stats};
-pub use taut_udp::{CompletionQuality, Source};
+pub use taut_udp::{AnyLimit, CompletionQuality, Source};
 pub use utilised::Utilised;
 
 /// The examples of the README are run with the tests.

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use quinn::udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, Runtime};
-use taut_path::AnyLimit;
-use taut_quinn::{Limited, SocketLimiter};
+use taut_quinn::{AnyLimit, Limited, SocketLimiter};
 use taut_udp::Source;
 
 use crate::common::{Link, PATIENCE, allowed, runtime};
