@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use taut_dql::tasks::{Priority, Ticket};
+use taut_dql::tasks::Priority;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::task::{self, JoinSet};
@@ -152,8 +152,7 @@ impl AsyncUdp {
     }
 
     async fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
-        let limited = &self.limited;
-        self.turn(|place, context| limited.poll_reserve(bytes, priority, place, context))
+        self.turn(|place, context| place.poll_reserve(bytes, priority, context))
             .await
     }
 
@@ -165,19 +164,18 @@ impl AsyncUdp {
     /// # Errors
     /// As for [`reserve`](Self::reserve).
     pub async fn wait_for_room(&self) -> io::Result<()> {
-        self.turn(|place, context| self.limited.poll_room(place, context))
-            .await
+        self.turn(Place::poll_room).await
     }
 
     /// Polls for a turn, and yields to other tasks at times although there is always room.
     async fn turn<T>(
         &self,
-        mut poll: impl FnMut(&mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        mut poll: impl FnMut(&mut Place, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
         task::consume_budget().await;
         let mut place = Place::new(&self.limited);
         poll_fn(|context| {
-            let polled = poll(&mut place.ticket, context);
+            let polled = poll(&mut place, context);
             if polled.is_pending() {
                 self.reader.get_or_init(|| self.spawn_reader());
             }
@@ -233,7 +231,7 @@ impl AsyncUdp {
             let limited = &self.limited;
             let send = |state: &mut State| state.send(limited.socket(), left, Room::Needed);
             let sent = self
-                .turn(|place, context| limited.poll_turn(priority, place, context, send))
+                .turn(|place, context| place.poll_turn(priority, context, send))
                 .await;
             if let ControlFlow::Break(sent) = Sent::extend(&mut all, sent) {
                 return sent;

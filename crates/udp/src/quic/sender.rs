@@ -29,8 +29,7 @@ impl Sender {
     /// # Errors
     /// The error of the socket, if it cannot be read.
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let limited = self.socket.limited();
-        limited.poll_room(&mut self.place.ticket, context)
+        self.place.poll_room(context)
     }
 
     /// Waits for room, and sends `datagram`. If the context cannot wake a task, as for stateless
