@@ -9,11 +9,11 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use quinn::{Endpoint, EndpointConfig, TokioRuntime};
+//! # use quinn::{Endpoint, EndpointConfig};
 //! # fn main() -> std::io::Result<()> {
 //! # let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
 //! # let server = None;
-//! let limited = taut_quinn::Limited::new(TokioRuntime);
+//! let limited = taut_quinn::Limited::new();
 //! let (config, runtime) = (EndpointConfig::default(), Arc::new(limited.clone()));
 //! let endpoint = Endpoint::new(config, server, socket, runtime)?;
 //! // Later: its state.
@@ -22,13 +22,13 @@
 //! # }
 //! ```
 //!
-//! It wraps the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays limited:
-//! each socket gets a limit of its own.
+//! It replaces the *runtime*, so an endpoint that is [rebound](quinn::Endpoint::rebind) stays
+//! limited: each socket gets a limit of its own.
 //!
 //! # Source of completions
 //! Zero-copy notifications come first, because only they see a queue beyond a container's own link.
 //! If the kernel rejects them, or they show no queue, the level of the socket is used, and then
-//! transmit timestamps. [`Builder::source`](taut_udp::quic::EndpointBuilder::source) selects
+//! transmit timestamps. [`SocketLimiter::source`] selects
 //! another. [`Stats::socket`] has the quality of completions. Over loopback, all datagrams complete
 //! immediately, so no limit applies.
 //!
@@ -61,10 +61,9 @@ mod limited;
 mod socket;
 mod utilised;
 
-pub use limited::{Builder, Limited};
-pub use taut_path::AnyLimit;
-pub use taut_udp::quic::Stats;
-pub use taut_udp::{CompletionQuality, Source};
+pub use limited::Limited;
+pub use taut_udp::quic::{SocketLimiter, Stats};
+pub use taut_udp::{AnyLimit, CompletionQuality, Source};
 pub use utilised::Utilised;
 
 /// The examples of the README are run with the tests.

@@ -4,36 +4,29 @@ use std::future::Future;
 use std::io;
 use std::net::UdpSocket;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Instant;
 
-use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use taut_udp::quic::{SocketLimiter, Stats};
 
 use crate::socket::{Owner, Socket, max_datagrams};
 
-/// Builder of a [`Limited`]; created by [`Limited::builder`].
-pub type Builder<R> = taut_udp::quic::EndpointBuilder<R, Limited<R>>;
-
-/// A runtime whose sockets are limited. Clones refer to the same runtime: keep one for
+/// A [`TokioRuntime`] whose sockets are limited. Clones refer to the same runtime: keep one for
 /// its [`stats`](Self::stats).
-///
-/// `R` is the runtime to wrap, in a context of tokio: [`TokioRuntime`](quinn::TokioRuntime).
-#[derive(Debug)]
-pub struct Limited<R> {
-    runtime: Arc<R>,
+#[derive(Debug, Clone, Default)]
+pub struct Limited {
     sockets: SocketLimiter,
 }
 
-impl<R> Limited<R> {
+impl Limited {
     /// Creates a runtime with the default settings.
-    pub fn new(runtime: R) -> Self {
-        Self::builder(runtime).build()
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// Returns a builder, for other settings.
-    pub fn builder(runtime: R) -> Builder<R> {
-        Builder::new(runtime)
+    /// Creates a runtime with other settings.
+    pub fn with_sockets(sockets: SocketLimiter) -> Self {
+        Self { sockets }
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a
@@ -43,38 +36,23 @@ impl<R> Limited<R> {
     }
 }
 
-impl<R> From<(R, SocketLimiter)> for Limited<R> {
-    fn from((runtime, sockets): (R, SocketLimiter)) -> Self {
-        let runtime = Arc::new(runtime);
-        Self { runtime, sockets }
-    }
-}
-
-impl<R> Clone for Limited<R> {
-    fn clone(&self) -> Self {
-        let (runtime, sockets) = (Arc::clone(&self.runtime), self.sockets.clone());
-        Self { runtime, sockets }
-    }
-}
-
-impl<R: Runtime> Runtime for Limited<R> {
+impl Runtime for Limited {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        self.runtime.new_timer(at)
+        TokioRuntime.new_timer(at)
     }
 
     fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.runtime.spawn(future);
+        TokioRuntime.spawn(future);
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Owner<dyn AsyncUdpSocket>> {
         // The stack's own socket receives, and sets the options that it needs.
-        let receiver = self.runtime.wrap_udp_socket(socket.try_clone()?)?;
-        let sender = self.sockets.limit(socket, max_datagrams(&*receiver))?;
-        self.runtime.spawn(Box::pin(sender.process_notifications()));
+        let receiver = TokioRuntime.wrap_udp_socket(socket.try_clone()?)?;
+        let sender = self.sockets.socket(socket, max_datagrams(&*receiver))?;
         Ok(Owner::new(Socket { receiver, sender }))
     }
 
     fn now(&self) -> Instant {
-        self.runtime.now()
+        TokioRuntime.now()
     }
 }

@@ -17,9 +17,9 @@ pub(crate) use std::sync::Arc as Owner;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
-    /// The socket of the wrapped runtime.
+    /// The stack's own socket.
     pub(crate) receiver: Owner<dyn AsyncUdpSocket>,
-    pub(crate) sender: quic::Socket,
+    pub(crate) sender: Arc<quic::Socket>,
 }
 
 /// Returns the maximum number of datagrams of one send.
@@ -38,7 +38,7 @@ impl UdpPoller for Poller {
 
 impl AsyncUdpSocket for Socket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Poller(self.sender.sender()))
+        Box::pin(Poller(quic::Sender::new(Arc::clone(&self.sender))))
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {

@@ -12,18 +12,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use taut_dql::tasks::{Priority, Ticket};
+use taut_dql::tasks::Priority;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::task::{self, JoinSet};
-use tokio::time;
 
 use crate::builder::Builder;
 use crate::datagram::{Datagram, header_bytes};
 use crate::error::failed;
 use crate::permit::Permit;
 use crate::place::Place;
-use crate::reader::{process, read, time_left};
+use crate::reader::{process, read};
 use crate::sent::Sent;
 use crate::socket::LimitedUdp;
 use crate::state::{Room, State};
@@ -33,14 +32,14 @@ use crate::sys;
 ///
 /// A woken future that is not polled (for example, held by a `select!`) reserves nothing. The next
 /// completion wakes the next task in the queue. The first wait spawns a task that reads
-/// notifications while others wait, until the socket is dropped. Needs a runtime with I/O and time
-/// enabled.
+/// notifications while others wait ([or always](Self::read_always)), until the socket is dropped.
+/// Needs a runtime with I/O and time enabled.
 #[derive(Debug)]
 pub struct AsyncUdp {
     limited: LimitedUdp,
     errors: Arc<AsyncFd<OwnedFd>>,
     runtime: Handle,
-    /// The task that reads notifications for the waiting tasks: spawned by the first wait, and
+    /// The task that reads notifications: spawned by the first wait or by `read_always`, and
     /// aborted when this set is dropped.
     reader: OnceLock<JoinSet<()>>,
     /// A second descriptor of the same socket, which waits only for readability. Created by the
@@ -153,8 +152,7 @@ impl AsyncUdp {
     }
 
     async fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
-        let limited = &self.limited;
-        self.turn(|place, context| limited.poll_reserve(bytes, priority, place, context))
+        self.turn(|place, context| place.poll_reserve(bytes, priority, context))
             .await
     }
 
@@ -166,25 +164,35 @@ impl AsyncUdp {
     /// # Errors
     /// As for [`reserve`](Self::reserve).
     pub async fn wait_for_room(&self) -> io::Result<()> {
-        self.turn(|place, context| self.limited.poll_room(place, context))
-            .await
+        self.turn(Place::poll_room).await
     }
 
     /// Polls for a turn, and yields to other tasks at times although there is always room.
     async fn turn<T>(
         &self,
-        mut poll: impl FnMut(&mut Option<Ticket>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        mut poll: impl FnMut(&mut Place, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
         task::consume_budget().await;
         let mut place = Place::new(&self.limited);
         poll_fn(|context| {
-            let polled = poll(&mut place.ticket, context);
+            let polled = poll(&mut place, context);
             if polled.is_pending() {
                 self.reader.get_or_init(|| self.spawn_reader());
             }
             polled
         })
         .await
+    }
+
+    /// Reads notifications from now on also while no task waits for room, so that
+    /// [departures](crate::Observer) are reported at once. The spawned task does it, and needs a
+    /// runtime with time.
+    pub fn read_always(&self) {
+        self.limited.update(|state| {
+            state.turns.reads_always = true;
+            state.turns.check_reader();
+        });
+        self.reader.get_or_init(|| self.spawn_reader());
     }
 
     fn spawn_reader(&self) -> JoinSet<()> {
@@ -223,7 +231,7 @@ impl AsyncUdp {
             let limited = &self.limited;
             let send = |state: &mut State| state.send(limited.socket(), left, Room::Needed);
             let sent = self
-                .turn(|place, context| limited.poll_turn(priority, place, context, send))
+                .turn(|place, context| place.poll_turn(priority, context, send))
                 .await;
             if let ControlFlow::Break(sent) = Sent::extend(&mut all, sent) {
                 return sent;
@@ -231,23 +239,8 @@ impl AsyncUdp {
         }
     }
 
-    /// Waits for notifications of the kernel or the next deadline, processes them, and returns.
-    /// While tasks wait for room, a spawned task does this. Call it in a loop if
-    /// [departures](crate::Observer) must be reported at once while no task sends. Cancel-safe.
-    ///
-    /// # Errors
-    /// Returns an error only if the socket cannot be read.
-    ///
-    /// # Panics
-    /// In a runtime without time.
-    pub async fn process_events(&self) -> io::Result<()> {
-        let left = time_left(&self.limited);
-        let ready = time::timeout(left, self.errors.readable()).await;
-        process(&self.limited, ready.ok().transpose()?)
-    }
-
     /// Waits for notifications of the kernel, processes them, and returns. In contrast to
-    /// [`process_events`](Self::process_events), it ignores deadlines: with a timer of its own, the
+    /// [`read_always`](Self::read_always), it ignores deadlines: with a timer of its own, the
     /// caller must call [`LimitedUdp::complete`] at [`LimitedUdp::next_wakeup`]. Cancel-safe.
     ///
     /// # Errors

@@ -76,7 +76,8 @@ impl LimitedUdp {
     /// [`try_reserve`](Self::try_reserve) does.
     ///
     /// # Errors
-    /// As for [`poll_reserve`](Self::poll_reserve), or the error of `ppoll` or `eventfd`.
+    /// As for [`Place::poll_reserve`](crate::Place::poll_reserve), or the error of `ppoll` or
+    /// `eventfd`.
     pub fn reserve(&self, bytes: u32) -> io::Result<Permit> {
         self.reserve_as(bytes, Priority::Normal)
     }
@@ -91,9 +92,7 @@ impl LimitedUdp {
 
     fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
         let mut place = Place::new(self);
-        let mut poll = |context: &mut Context<'_>| {
-            self.poll_reserve(bytes, priority, &mut place.ticket, context)
-        };
+        let mut poll = |context: &mut Context<'_>| place.poll_reserve(bytes, priority, context);
         if let Poll::Ready(done) = poll(&mut Context::from_waker(Waker::noop())) {
             return done;
         }

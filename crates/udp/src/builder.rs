@@ -9,11 +9,11 @@ use taut_path::AnyLimit;
 
 use crate::account::Settings;
 use crate::control;
-use crate::events::{Observer, SocketIssue};
+use crate::events::{Listeners, Observer};
 use crate::quality::Source;
 use crate::socket::LimitedUdp;
 use crate::socket_options::report_errors;
-use crate::state::{Listeners, Sources, State};
+use crate::state::{Sources, State};
 use crate::sys;
 
 /// Default cap, in ns. `examples/udp_sender.rs` beside six busy loops: a cap of 2 ms costs 10 % of
@@ -149,12 +149,7 @@ impl Builder {
     pub fn build(mut self) -> io::Result<LimitedUdp> {
         self.check()?;
         let ipv4 = self.is_ipv4()?;
-        if !self.sources.turn_on(&self.socket)? {
-            // The kernel can reject only zero-copy, which is then no longer among the sources.
-            self.sources.remove(Source::ZeroCopy, Source::Timestamps);
-            self.listeners.issue(SocketIssue::ZeroCopyRefused);
-            self.sources.turn_on(&self.socket)?;
-        }
+        self.sources.turn_on(&self.socket, &mut self.listeners)?;
         if self.errors {
             report_errors(&self.socket)?;
         }

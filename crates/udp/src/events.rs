@@ -80,7 +80,7 @@ pub struct IssueCounters {
 }
 
 impl IssueCounters {
-    pub(crate) fn count(&mut self, issue: &SocketIssue) {
+    fn count(&mut self, issue: &SocketIssue) {
         let counter = match issue {
             SocketIssue::NoBufferSpace { .. } => &mut self.no_buffer_space,
             SocketIssue::BufferFull { .. } => &mut self.buffer_full,
@@ -142,5 +142,27 @@ pub trait Observer: Send {
 impl<F: FnMut(&Departure) + Send> Observer for F {
     fn departed(&mut self, departure: &Departure) {
         self(departure);
+    }
+}
+
+/// Passes departures and issues to the user's observer, and counts issues.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    pub(crate) observer: Option<Box<dyn Observer>>,
+    pub(crate) issues: IssueCounters,
+}
+
+impl Listeners {
+    pub(crate) fn departed(&mut self, departure: &Departure) {
+        if let Some(observer) = &mut self.observer {
+            observer.departed(departure);
+        }
+    }
+
+    pub(crate) fn issue(&mut self, issue: SocketIssue) {
+        self.issues.count(&issue);
+        if let Some(observer) = &mut self.observer {
+            observer.issue(&issue);
+        }
     }
 }

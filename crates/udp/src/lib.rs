@@ -47,12 +47,11 @@
 //! - **tokio** (feature `tokio`): `async_udp::AsyncUdp::send` and `async_udp::AsyncUdp::reserve`.
 //!   A spawned task reads completions.
 //! - **A QUIC stack** (feature `tokio`): `quic` has the part that all adapters share.
-//! - **Another runtime**: [`poll_reserve`](LimitedUdp::poll_reserve) with a waker, and `complete`
-//!   as in a poll loop.
+//! - **Another runtime**: [`Place::poll_reserve`] with a waker, and `complete` as in a poll loop.
 //!
 //! A [`Permit`] reserves room before the caller selects the datagrams. Waiting senders are served
 //! in FIFO order, [urgent](Priority::Urgent) ones first. [`room`](LimitedUdp::room) and
-//! [`poll_room`](LimitedUdp::poll_room) are advisory: they reserve nothing. A thread that waits in
+//! [`Place::poll_room`] are advisory: they reserve nothing. A thread that waits in
 //! [`send`](LimitedUdp::send) has no place in that order.
 //!
 //! Receiving is not affected: use [`socket`](LimitedUdp::socket), or
@@ -144,11 +143,12 @@ pub use builder::Builder;
 pub use datagram::Datagram;
 pub use events::{IssueCounters, Observer, SocketIssue};
 pub use permit::Permit;
+pub use place::Place;
 pub use quality::{CompletionQuality, Source};
 pub use sent::{Sent, Stop};
 pub use snapshot::Snapshot;
 pub use socket::LimitedUdp;
-pub use taut_dql::tasks::{Priority, Ticket, TooManyWaiters};
+pub use taut_dql::tasks::{Priority, TooManyWaiters};
 pub use taut_path::AnyLimit;
 
 /// The examples of the README are run with the tests.

@@ -1,9 +1,6 @@
 //! Room that is reserved for datagrams that are sent later.
 
 use std::io;
-use std::task::{Context, Poll};
-
-use taut_dql::tasks::{Priority, Ticket};
 
 use crate::datagram::Datagram;
 use crate::sent::Sent;
@@ -87,25 +84,7 @@ impl LimitedUdp {
         Ok(reserved?.map(|units| self.permit(units)))
     }
 
-    /// Waits for room and reserves it for one object of `bytes` on the wire, as
-    /// [`try_reserve`](Self::try_reserve) does. `place` works as in [`poll_room`](Self::poll_room).
-    /// As there, another task must call [`complete`](Self::complete).
-    ///
-    /// # Errors
-    /// `InvalidInput` as for [`try_reserve`](Self::try_reserve); as for
-    /// [`poll_room`](Self::poll_room).
-    pub fn poll_reserve(
-        &self,
-        bytes: u32,
-        priority: Priority,
-        place: &mut Option<Ticket>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<Permit>> {
-        let reserved = self.poll_turn(priority, place, context, |state| reserve(state, bytes));
-        reserved.map_ok(|units| self.permit(units))
-    }
-
-    fn permit(&self, units: u32) -> Permit {
+    pub(crate) fn permit(&self, units: u32) -> Permit {
         Permit {
             udp: self.clone(),
             units,
@@ -113,7 +92,8 @@ impl LimitedUdp {
     }
 }
 
-fn reserve(state: &mut State, bytes: u32) -> io::Result<u32> {
+/// Reserves room for an object of `bytes` on the wire. Returns its units.
+pub(crate) fn reserve(state: &mut State, bytes: u32) -> io::Result<u32> {
     let units = state.tracker.limiter.units(bytes, 1);
     let reserved = state.tracker.reserve(units, LimitedUdp::now_ns());
     reserved.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;

@@ -2,25 +2,21 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 
-use crate::sys::pages::Pages;
+use memmap2::MmapMut;
 
 /// Spans begin on a cache line.
 const ALIGN_BYTES: usize = 64;
 
-/// A range of the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    start: usize,
-    length: usize,
-}
-
 #[derive(Debug)]
 pub(crate) struct Pool {
-    pages: Pages,
-    size: usize,
-    /// Oldest first: id of the object, its span including the unused bytes before it, released.
-    spans: VecDeque<(u32, Span, bool)>,
+    /// Not from the allocator: pages that are unmapped while a packet is still sent from them stay
+    /// with the packet, so bytes of other data can never be sent.
+    pages: MmapMut,
+    /// Oldest first: id of the object, length of its span with the unused bytes before it,
+    /// released.
+    spans: VecDeque<(u32, usize, bool)>,
     /// Start of the next span.
     head: usize,
     used: usize,
@@ -29,18 +25,17 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn new(size: usize) -> io::Result<Self> {
         Ok(Self {
-            pages: Pages::new(size)?,
-            size,
+            pages: MmapMut::map_anon(size)?,
             spans: VecDeque::new(),
             head: 0,
             used: 0,
         })
     }
 
-    /// Copies `payload` into the pool for object `id`; `None` without room.
-    pub(crate) fn put(&mut self, id: u32, payload: &[u8]) -> Option<Span> {
+    /// Copies `payload` into the pool for object `id`. Returns its position; `None` without room.
+    pub(crate) fn put(&mut self, id: u32, payload: &[u8]) -> Option<Range<usize>> {
         let length = payload.len().max(1).next_multiple_of(ALIGN_BYTES);
-        let to_end = self.size - self.head;
+        let to_end = self.pages.len() - self.head;
         // A span that does not fit before the end starts at the beginning, and includes the unused
         // bytes at the end.
         let (start, taken) = if length <= to_end {
@@ -48,38 +43,28 @@ impl Pool {
         } else {
             (0, to_end + length)
         };
-        if self.used + taken > self.size {
+        if self.used + taken > self.pages.len() {
             return None;
         }
         self.used += taken;
-        self.head = (start + length) % self.size;
-        self.spans.push_back((
-            id,
-            Span {
-                start,
-                length: taken,
-            },
-            false,
-        ));
-        let span = Span {
-            start,
-            length: payload.len(),
-        };
-        self.pages.bytes_mut()[start..start + payload.len()].copy_from_slice(payload);
+        self.head = (start + length) % self.pages.len();
+        self.spans.push_back((id, taken, false));
+        let span = start..start + payload.len();
+        self.pages[span.clone()].copy_from_slice(payload);
         Some(span)
     }
 
-    pub(crate) fn bytes(&self, span: Span) -> &[u8] {
-        &self.pages.bytes()[span.start..span.start + span.length]
+    pub(crate) fn bytes(&self, span: Range<usize>) -> &[u8] {
+        &self.pages[span]
     }
 
     /// Removes the last `count` objects, which the kernel did not take.
     pub(crate) fn take_back(&mut self, count: usize) {
         for _ in 0..count {
-            if let Some((_, span, _)) = self.spans.pop_back() {
-                self.used -= span.length;
+            if let Some((_, length, _)) = self.spans.pop_back() {
+                self.used -= length;
                 // The head moves back by the whole span, wrapped or not.
-                self.head = (self.head + self.size - span.length) % self.size;
+                self.head = (self.head + self.pages.len() - length) % self.pages.len();
             }
         }
         self.forget_done();
@@ -94,8 +79,8 @@ impl Pool {
     }
 
     fn forget_done(&mut self) {
-        while let Some((_, span, true)) = self.spans.front() {
-            self.used -= span.length;
+        while let Some((_, length, true)) = self.spans.front() {
+            self.used -= length;
             self.spans.pop_front();
         }
         if self.spans.is_empty() {
@@ -127,7 +112,7 @@ mod tests {
             steps in prop::collection::vec((0_u8..4, 1_usize..900), 1..200),
         ) {
             let mut pool = Pool::new(4096).expect("pages");
-            let mut held: VecDeque<(u32, Span, Vec<u8>)> = VecDeque::new();
+            let mut held: VecDeque<(u32, Range<usize>, Vec<u8>)> = VecDeque::new();
             let mut next = u32::MAX - 5;
             for (step, size) in steps {
                 match step {
@@ -148,7 +133,7 @@ mod tests {
                     },
                 }
                 for (_, span, payload) in &held {
-                    prop_assert_eq!(pool.bytes(*span), &payload[..]);
+                    prop_assert_eq!(pool.bytes(span.clone()), &payload[..]);
                 }
             }
             while let Some((id, ..)) = held.pop_front() {

@@ -4,9 +4,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
-
-use taut_dql::tasks::{Priority, Ticket};
+use std::task::Waker;
 
 use crate::account::Completed;
 use crate::datagram::Datagram;
@@ -87,21 +85,17 @@ impl LimitedUdp {
     /// Returns an error only if the socket cannot be read; the failure of a datagram is a
     /// [`Stop`](crate::Stop).
     pub fn try_send(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        self.send_now(datagrams, Room::Needed)
+        self.update(|state| state.send(self.socket(), datagrams, Room::Needed))
     }
 
     /// As [`try_send`](Self::try_send), with or without room: for datagrams that
-    /// [`poll_room`](Self::poll_room) admitted before, and for a few small ones that cannot wait.
-    /// They count as in flight like the others.
+    /// [`Place::poll_room`](crate::Place::poll_room) admitted before, and for a few small ones that
+    /// cannot wait. They count as in flight like the others.
     ///
     /// # Errors
     /// As for [`try_send`](Self::try_send).
     pub fn send_unlimited(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        self.send_now(datagrams, Room::NotNeeded)
-    }
-
-    fn send_now(&self, datagrams: &[Datagram<'_>], room: Room) -> io::Result<Sent> {
-        self.update(|state| state.send(self.socket(), datagrams, room))
+        self.update(|state| state.send(self.socket(), datagrams, Room::NotNeeded))
     }
 
     /// Records that a limit of the caller's own blocks the sender. Without this, immediate
@@ -152,60 +146,11 @@ impl LimitedUdp {
         self.lock().next_wakeup()
     }
 
-    /// Waits for room in FIFO order: `Ready` when it is the caller's turn and there is room. The
-    /// room is not reserved: another sender can take it before the caller sends. Use
-    /// [`poll_reserve`](Self::poll_reserve) where that matters. `place` keeps the position between
-    /// two calls, and is `None` before the first and after the last. To stop waiting, call
-    /// [`cancel_wait`](Self::cancel_wait).
-    ///
-    /// It reads the kernel's notifications once, before it starts to wait. Another task must call
-    /// [`complete`](Self::complete) in the meantime.
-    ///
-    /// # Errors
-    /// Returns an error if the maximum number of tasks wait
-    /// ([`Builder::waiters`](crate::Builder::waiters), `QuotaExceeded`), or if the task that calls
-    /// `complete` for the others could not read the socket. The wait then ends: `place` is `None`,
-    /// and no waker is registered.
-    pub fn poll_room(
-        &self,
-        place: &mut Option<Ticket>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.poll_turn(Priority::Normal, place, context, |_| Ok(()))
-    }
-
-    /// Waits for a turn, and calls `then` under the same lock.
-    pub(crate) fn poll_turn<T>(
-        &self,
-        priority: Priority,
-        place: &mut Option<Ticket>,
-        context: &mut Context<'_>,
-        then: impl FnOnce(&mut State) -> io::Result<T>,
-    ) -> Poll<io::Result<T>> {
-        // The next task is woken even if it is not the caller's turn: it might have read
-        // completions.
-        self.update(|state| {
-            // A passed task joins again: no other waits then.
-            let joins = place.is_none() || state.turns.is_empty();
-            let polled = state.poll_turn(self.socket(), priority, place, context);
-            let done = polled.map(|turn| turn.and_then(|()| then(state)));
-            if joins && done.is_pending() {
-                state.turns.check_reader();
-            }
-            done
-        })
-    }
-
     /// Passes an error of the reading task to the next waiting task.
     #[cfg(feature = "tokio")]
     pub(crate) fn fail_next(&self, error: io::Error) {
         let next = self.lock().fail_next(error);
         next.into_iter().for_each(Waker::wake);
-    }
-
-    /// Cancels a wait, and wakes the next task if there is room.
-    pub fn cancel_wait(&self, place: Ticket) {
-        self.update(|state| state.turns.queue.leave(place));
     }
 
     /// Receives a datagram, as `UdpSocket::recv_from`. An error of an earlier sent datagram is

@@ -1,11 +1,11 @@
 //! Limits a noq endpoint in bytes, so that noq assembles its packets at the last moment.
 //!
-//! One changed line: the endpoint gets [`Limited`] around its runtime.
+//! One changed line: the endpoint gets [`Limited`] as its runtime.
 //!
 //! ```no_run
 //! # fn main() -> std::io::Result<()> {
 //! # let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
-//! let limited = taut_noq::Limited::new(noq::TokioRuntime);
+//! let limited = taut_noq::Limited::new();
 //! let runtime = std::sync::Arc::new(limited.clone());
 //! let endpoint = noq::Endpoint::new(noq::EndpointConfig::default(), None, socket, runtime)?;
 //! println!("{:?}", limited.stats());
@@ -26,6 +26,6 @@ mod limited;
 mod socket;
 mod utilised;
 
-pub use limited::{Builder, Limited};
-pub use taut_udp::quic::Stats;
+pub use limited::Limited;
+pub use taut_udp::quic::{SocketLimiter, Stats};
 pub use utilised::Utilised;

@@ -4,6 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use noq::udp::{RecvMeta, Transmit};
@@ -17,9 +18,9 @@ pub(crate) use std::boxed::Box as Owner;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
-    /// The socket of the wrapped runtime.
+    /// The stack's own socket.
     pub(crate) receiver: Owner<dyn AsyncUdpSocket>,
-    pub(crate) sender: quic::Socket,
+    pub(crate) sender: Arc<quic::Socket>,
 }
 
 /// Returns the maximum number of datagrams of one send.
@@ -46,7 +47,7 @@ impl UdpSender for Sender {
 
 impl AsyncUdpSocket for Socket {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(Sender(self.sender.sender()))
+        Box::pin(Sender(quic::Sender::new(Arc::clone(&self.sender))))
     }
 
     fn poll_recv(

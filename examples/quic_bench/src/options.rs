@@ -8,7 +8,7 @@ use serde_json::Value;
 use taut_linux::privilege;
 use taut_path::AnyLimit;
 use taut_path::units::{Rate, Size, Time};
-use taut_udp::quic::{EndpointBuilder, SocketLimiter};
+use taut_udp::quic::SocketLimiter;
 
 const CANNOT_RUN_HERE: u8 = 77;
 
@@ -100,15 +100,12 @@ pub enum Topology {
 }
 
 impl LimitName {
-    /// Builds the limited runtime, or `None` without a limit.
-    pub fn build<R, L: From<(R, SocketLimiter)>>(
-        self,
-        builder: EndpointBuilder<R, L>,
-    ) -> Option<L> {
+    /// Returns the settings of the limited sockets, or `None` without a limit.
+    pub fn sockets(self) -> Option<SocketLimiter> {
         match self {
             Self::Plain | Self::Bbr => None,
-            Self::Dql => Some(builder.limit(AnyLimit::dql()).cap_ns(0).build()),
-            Self::Taut => Some(builder.build()),
+            Self::Dql => Some(SocketLimiter::new().limit(AnyLimit::dql()).cap_ns(0)),
+            Self::Taut => Some(SocketLimiter::new()),
         }
     }
 }

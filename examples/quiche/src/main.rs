@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicU64;
 
 use quic_bench::{LimitName, Options, PATIENCE, REQUEST_BYTES, WARM_UP, World, run};
 use serde_json::Value;
-use taut_udp::quic::SocketLimiter;
 use tokio::net::UdpSocket;
 use tokio::{io, task, time};
 
@@ -19,7 +18,7 @@ use socket::Socket;
 
 /// The only difference between a plain and a limited client is its socket.
 fn socket(limit: LimitName, socket: net::UdpSocket) -> io::Result<Socket> {
-    match limit.build(SocketLimiter::builder()) {
+    match limit.sockets() {
         Some(sockets) => sockets.async_udp(socket).map(Socket::Limited),
         None => plain(socket).map(Socket::Plain),
     }

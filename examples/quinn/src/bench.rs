@@ -33,7 +33,7 @@ pub async fn measure(options: &Options) -> anyhow::Result<Value> {
     let world = World::new(options)?;
     let server = Server::start(world.server_socket()?)?;
     let address = world.address(server.address, options)?;
-    let limited = options.limit.build(Limited::builder(TokioRuntime));
+    let limited = options.limit.sockets().map(Limited::with_sockets);
     let runtime: Arc<dyn Runtime> = match &limited {
         Some(limited) => Arc::new(limited.clone()),
         None => Arc::new(TokioRuntime),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::UdpSocket;
+use std::sync::Arc;
 
 use s2n_quic::provider::io::Provider;
 use s2n_quic_core::endpoint::Endpoint;
@@ -10,7 +11,7 @@ use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::io::event_loop::{EventLoop, Stats};
 use s2n_quic_core::path::{Tuple, mtu};
 use s2n_quic_core::task::cooldown::Cooldown;
-use taut_udp::quic::{self, SocketLimiter};
+use taut_udp::quic::{Sender, SocketLimiter};
 
 use crate::clock::TokioClock;
 use crate::rx::Rx;
@@ -18,9 +19,6 @@ use crate::tx::Tx;
 
 /// The kernel's maximum number of datagrams in one send.
 const MAX_DATAGRAMS: usize = 64;
-
-/// Builder of an [`Io`].
-pub type Builder = quic::EndpointBuilder<UdpSocket, Io>;
 
 /// An IO provider with a limited socket.
 #[derive(Debug)]
@@ -32,22 +30,11 @@ pub struct Io {
 impl Io {
     /// Limits `socket` with the default settings.
     pub fn new(socket: UdpSocket) -> Self {
-        Self::builder(socket).build()
+        Self::with_sockets(socket, SocketLimiter::new())
     }
 
-    /// Returns a builder, for other settings.
-    pub fn builder(socket: UdpSocket) -> Builder {
-        Builder::new(socket)
-    }
-
-    /// Returns the sockets, for their statistics.
-    pub fn sockets(&self) -> SocketLimiter {
-        self.sockets.clone()
-    }
-}
-
-impl From<(UdpSocket, SocketLimiter)> for Io {
-    fn from((socket, sockets): (UdpSocket, SocketLimiter)) -> Self {
+    /// Limits `socket` with other settings. A clone of `sockets` has the statistics.
+    pub fn with_sockets(socket: UdpSocket, sockets: SocketLimiter) -> Self {
         Self { socket, sockets }
     }
 }
@@ -60,14 +47,13 @@ impl Provider for Io {
         self.socket.set_nonblocking(true)?;
         let local: SocketAddress = self.socket.local_addr()?.into();
         let receiver = tokio::net::UdpSocket::from_std(self.socket.try_clone()?)?;
-        let socket = self.sockets.limit(self.socket, MAX_DATAGRAMS)?;
+        let socket = self.sockets.socket(self.socket, MAX_DATAGRAMS)?;
         // The kernel can fragment datagrams of this socket, so the path MTU is not probed.
         endpoint.set_mtu_config(mtu::Config::MIN);
-        tokio::spawn(socket.process_notifications());
         let event_loop = EventLoop {
             endpoint,
             clock: TokioClock::default(),
-            tx: Tx::new(socket.sender()),
+            tx: Tx::new(Sender::new(Arc::clone(&socket))),
             rx: Rx::new(receiver, socket, local),
             cooldown: Cooldown::default(),
             stats: NoStats,

@@ -20,4 +20,4 @@ mod io;
 mod rx;
 mod tx;
 
-pub use io::{Builder, Io};
+pub use io::Io;

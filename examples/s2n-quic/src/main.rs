@@ -56,9 +56,9 @@ fn client(
     certificate: &str,
 ) -> anyhow::Result<(Client, Option<SocketLimiter>)> {
     let builder = Client::builder().with_tls(certificate)?;
-    if let Some(limited) = limit.build(Io::builder(socket.try_clone()?)) {
-        let sockets = limited.sockets();
-        return Ok((builder.with_io(limited)?.start()?, Some(sockets)));
+    if let Some(sockets) = limit.sockets() {
+        let io = Io::with_sockets(socket, sockets.clone());
+        return Ok((builder.with_io(io)?.start()?, Some(sockets)));
     }
     let io = plain::Provider::builder().with_rx_socket(socket)?.build()?;
     Ok((builder.with_io(io)?.start()?, None))

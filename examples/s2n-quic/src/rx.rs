@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use s2n_quic_core::event::EndpointPublisher;
@@ -17,8 +18,7 @@ const MAX_DATAGRAM_BYTES: usize = 65_536;
 
 pub(crate) struct Rx {
     receiver: UdpSocket,
-    /// Closed with the event loop.
-    socket: Socket,
+    socket: Arc<Socket>,
     local: SocketAddress,
     buffer: Vec<u8>,
     /// The peer and the length of the datagram in the buffer.
@@ -26,7 +26,7 @@ pub(crate) struct Rx {
 }
 
 impl Rx {
-    pub(crate) fn new(receiver: UdpSocket, socket: Socket, local: SocketAddress) -> Self {
+    pub(crate) fn new(receiver: UdpSocket, socket: Arc<Socket>, local: SocketAddress) -> Self {
         Self {
             receiver,
             socket,

@@ -57,7 +57,8 @@ pub fn run<X: Xsk>() -> ExitCode {
 
 fn measure<X: Xsk>(options: &Options) -> Result<Value> {
     let world = World::new(options.device_rate())?;
-    world.enter()?;
+    // Sockets are opened in the namespace of the calling thread.
+    world.near.enter()?;
     let limit = &options.limit;
     let mut row = match (options.fault, options.is_plain()) {
         (Some(fault), true) => fault::plain::<X>(fault, &world)?,

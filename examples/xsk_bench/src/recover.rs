@@ -8,7 +8,7 @@ use taut_path::{Completed, Completions, QueueConfig, Stop};
 use crate::limited::Limited;
 use crate::packet::BYTES;
 use crate::receiver::Arrivals;
-use crate::world::{self, NEAR, World};
+use crate::world::{NEAR, World};
 use crate::xsk::{Result, Shape, Xsk};
 
 /// Age of the oldest packet that counts as a stall, in ns.
@@ -134,7 +134,7 @@ impl<X: Xsk> Recovering<X> {
         if self.closed.is_none() || self.has_given_up() || !is_running {
             return;
         }
-        let Ok(mut rings) = world::try_open::<X>(self.shape) else {
+        let Ok(mut rings) = X::open(NEAR, self.shape) else {
             return;
         };
         let bytes = self.closed.take().unwrap_or_default();

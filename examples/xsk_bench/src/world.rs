@@ -49,11 +49,6 @@ impl World {
         Ok(world)
     }
 
-    /// Moves the calling thread into the sender's namespace, where sockets are opened.
-    pub fn enter(&self) -> io::Result<()> {
-        self.near.enter()
-    }
-
     /// Creates the device of the sender.
     pub fn add_device(&self) -> io::Result<()> {
         if self.rate.is_none() {
@@ -116,17 +111,12 @@ pub fn load() -> f64 {
         .unwrap_or(0.0)
 }
 
-/// Opens a socket once.
-pub fn try_open<X: Xsk>(shape: Shape) -> Result<X, String> {
-    X::open(NEAR, shape)
-}
-
 /// Opens a socket with a packet in each frame. The kernel refuses for some milliseconds after
 /// another one was closed.
 pub fn open<X: Xsk>(shape: Shape) -> Result<X, String> {
     let start = Instant::now();
     let mut rings = loop {
-        match try_open::<X>(shape) {
+        match X::open(NEAR, shape) {
             Err(_) if start.elapsed() < Duration::from_secs(1) => {
                 thread::sleep(Duration::from_millis(10));
             }

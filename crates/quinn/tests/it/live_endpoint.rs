@@ -4,9 +4,9 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quinn::{TokioRuntime, TransportConfig};
+use quinn::TransportConfig;
 use taut_linux::link;
-use taut_quinn::{Limited, Utilised};
+use taut_quinn::{Limited, SocketLimiter, Utilised};
 use taut_udp::{CompletionQuality, Source};
 use tokio::time;
 
@@ -30,7 +30,7 @@ fn each_source_bounds_the_kernels_backlog() {
     ] {
         runtime().block_on(async {
             let link = Link::shaped(20_000_000);
-            let limited = Limited::builder(TokioRuntime).source(source).build();
+            let limited = Limited::with_sockets(SocketLimiter::new().source(source));
             let transport = TransportConfig::default();
             let runtime = Arc::new(limited.clone());
             let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
@@ -51,7 +51,7 @@ fn each_source_bounds_the_kernels_backlog() {
             assert_eq!(count, BYTES as u64);
             let stats = limited.stats().expect("made");
             assert_eq!(stats.socket.completion_quality, verdict, "{stats:?}");
-            assert!(stats.waits > 0, "{stats:?}");
+            assert!(stats.socket.totals.times_blocked > 0, "{stats:?}");
             // Plain quinn has 107 KB or more in flight there.
             assert!(in_flight < 60_000, "{source:?}: {in_flight}");
             assert_eq!(stats.socket.totals.unknown_completions, 0);
@@ -73,7 +73,7 @@ fn rejected_zero_copy_selects_the_send_buffer_level() {
             // A sysctl of the whole machine before Linux 6.8, and therefore missing in a namespace.
             return eprintln!("skipped: net.core.optmem_max: {error}");
         }
-        let limited = Limited::new(TokioRuntime);
+        let limited = Limited::new();
         let transport = TransportConfig::default();
         let runtime = Arc::new(limited.clone());
         let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
@@ -86,7 +86,7 @@ fn rejected_zero_copy_selects_the_send_buffer_level() {
             CompletionQuality::Polled,
             "{stats:?}"
         );
-        assert!(stats.waits > 0, "{stats:?}");
+        assert!(stats.socket.totals.times_blocked > 0, "{stats:?}");
     });
 }
 
@@ -97,7 +97,7 @@ fn connections_that_wait_get_room_in_turn() {
     }
     runtime().block_on(async {
         let link = Link::shaped(20_000_000);
-        let limited = Limited::new(TokioRuntime);
+        let limited = Limited::new();
         let transport = TransportConfig::default();
         let runtime = Arc::new(limited.clone());
         let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
@@ -119,7 +119,7 @@ fn a_rebound_endpoint_stays_limited() {
     }
     runtime().block_on(async {
         let link = Link::shaped(20_000_000);
-        let limited = Limited::new(TokioRuntime);
+        let limited = Limited::new();
         let transport = TransportConfig::default();
         let runtime = Arc::new(limited.clone());
         let pair = pair(link.near_socket(), link.far_socket(), runtime, transport);
@@ -132,7 +132,7 @@ fn a_rebound_endpoint_stays_limited() {
         assert_eq!(in_time(upload(&connection, BYTES)).await, BYTES as u64);
         let after = limited.stats().expect("made");
         assert!(
-            after.waits > 0 && after.socket.totals.sent_bytes > BYTES as u64,
+            after.socket.totals.times_blocked > 0 && after.socket.totals.sent_bytes > BYTES as u64,
             "{after:?}"
         );
     });
@@ -145,9 +145,7 @@ fn no_limit_over_loopback_with_ipv6() {
     };
     runtime().block_on(async {
         let far = UdpSocket::bind("[::1]:0").expect("socket");
-        let limited = Limited::builder(TokioRuntime)
-            .source(Source::Timestamps)
-            .build();
+        let limited = Limited::with_sockets(SocketLimiter::new().source(Source::Timestamps));
         let transport = TransportConfig::default();
         let pair = pair(near, far, Arc::new(limited.clone()), transport);
         let connection = in_time(pair.connect()).await;
@@ -170,7 +168,7 @@ fn no_limit_over_loopback_with_ipv6() {
 fn load_over_loopback_determines_the_quality() {
     runtime().block_on(async {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("socket"));
-        let limited = Limited::new(TokioRuntime);
+        let limited = Limited::new();
         let transport = TransportConfig::default();
         let pair = pair(near, far, Arc::new(limited.clone()), transport);
         let connection = in_time(pair.connect()).await;
@@ -187,7 +185,7 @@ fn load_over_loopback_determines_the_quality() {
 /// Returns the packets lost by an outage of 0.3 s, and the window before it.
 async fn lost_with(transport: TransportConfig) -> (u64, u64) {
     let link = Link::shaped(20_000_000);
-    let limited = Limited::new(TokioRuntime);
+    let limited = Limited::new();
     let pair = pair(
         link.near_socket(),
         link.far_socket(),
@@ -242,7 +240,7 @@ fn dropped_endpoint_releases_its_port() {
     runtime.expect("runtime").block_on(async {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("socket");
         let address = socket.local_addr().expect("address");
-        let limited = Arc::new(Limited::new(TokioRuntime));
+        let limited = Arc::new(Limited::new());
         let config = quinn::EndpointConfig::default();
         let endpoint = quinn::Endpoint::new(config, None, socket, limited).expect("endpoint");
         time::sleep(Duration::from_millis(1)).await;

@@ -12,8 +12,6 @@ pub(crate) struct Settings {
     pub(crate) limit: AnyLimit,
     /// The source of completions.
     pub(crate) source: Source,
-    /// The id that the kernel assigns to the first object.
-    pub(crate) first_id: u32,
     /// An object older than this is a stall, in ns, at most 2^62; 0 disables stall detection.
     pub(crate) stall_threshold_ns: u64,
     /// Poll interval of [`Source::Polled`], in ns.
@@ -30,7 +28,6 @@ impl Default for Settings {
         Self {
             limit: AnyLimit::default(),
             source: Source::default(),
-            first_id: 0,
             stall_threshold_ns: DEFAULT_THRESHOLD_NS,
             poll_ns: 1_000_000,
             cap_ns: 0,

@@ -31,11 +31,12 @@ impl Played {
         let settings = Settings {
             limit: AnyLimit::dql(),
             source,
-            first_id: first,
             ..Settings::default()
         };
+        let mut tracker = SocketTracker::new(settings, 0);
+        tracker.change_source(source, first, false, 0);
         Self {
-            tracker: SocketTracker::new(settings, 0),
+            tracker,
             now_ns: 0,
             held: vec![],
             notifications: vec![],

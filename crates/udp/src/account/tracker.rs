@@ -34,7 +34,7 @@ impl SocketTracker {
     pub(crate) fn new(settings: Settings, now_ns: u64) -> Self {
         Self {
             limiter: Limiter::new(settings.limit.clone(), settings.cap_ns, now_ns),
-            objects: InFlight::starting_at(settings.first_id),
+            objects: InFlight::default(),
             detector: QualityDetector::new(settings.source, now_ns),
             losses: RecentLosses::default(),
             memory: MemoryEstimate::new(),

@@ -1,27 +1,27 @@
 //! Waiting for room, in FIFO order.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
 use crate::datagram::Datagram;
 use crate::place::Place;
-use crate::quic::shared::EndpointSocket;
+use crate::quic::socket::Socket;
 
 /// Sends for one connection, with a place of its own in the wait queue. It never uses tokio's write
 /// readiness: completions raise `EPOLLERR`, which tokio reports as a closed write side and never
 /// clears.
+#[derive(Debug)]
 pub struct Sender {
-    shared: Arc<EndpointSocket>,
+    socket: Arc<Socket>,
     place: Place,
 }
 
 impl Sender {
-    pub(super) fn new(shared: Arc<EndpointSocket>) -> Self {
-        let place = Place::new(shared.limited());
-        Self { shared, place }
+    /// Creates a sender of `socket`.
+    pub fn new(socket: Arc<Socket>) -> Self {
+        let place = Place::new(socket.limited());
+        Self { socket, place }
     }
 
     /// Waits for room. Nothing is reserved.
@@ -29,13 +29,7 @@ impl Sender {
     /// # Errors
     /// The error of the socket, if it cannot be read.
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let place = &mut self.place.ticket;
-        let waited = place.is_some();
-        let room = self.shared.limited().poll_room(place, context);
-        if room.is_pending() && !waited {
-            self.shared.waits.fetch_add(1, Relaxed);
-        }
-        room
+        self.place.poll_room(context)
     }
 
     /// Waits for room, and sends `datagram`. If the context cannot wake a task, as for stateless
@@ -50,11 +44,11 @@ impl Sender {
     ) -> Poll<io::Result<()>> {
         // A waker without data refers to no task.
         if context.waker().data().is_null() {
-            return Poll::Ready(self.shared.send(datagram));
+            return Poll::Ready(self.socket.send(datagram));
         }
         loop {
             ready!(self.poll_room(context))?;
-            match self.shared.send(datagram) {
+            match self.socket.send(datagram) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => return Poll::Ready(sent),
             }
@@ -63,12 +57,6 @@ impl Sender {
 
     /// Returns the maximum number of datagrams of one send now.
     pub fn send_datagrams(&self) -> usize {
-        self.shared.send_datagrams()
-    }
-}
-
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").finish_non_exhaustive()
+        self.socket.send_datagrams()
     }
 }

@@ -1,49 +1,82 @@
-//! Limits the sockets of an endpoint.
+//! The settings of an endpoint's sockets, and the socket in use.
 
 use std::io;
 use std::net::UdpSocket;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use taut_path::AnyLimit;
 
 use crate::async_udp::AsyncUdp;
 use crate::quality::Source;
-use crate::quic::shared::EndpointSocket;
 use crate::quic::socket::Socket;
 use crate::quic::stats::Stats;
 use crate::socket::LimitedUdp;
-
-/// The settings of each limited socket.
-#[derive(Debug, Clone)]
-pub(super) struct EndpointSettings {
-    pub(super) limit: AnyLimit,
-    /// `None`: the first source that reports completions.
-    pub(super) source: Option<Source>,
-    pub(super) cap_ns: u64,
-    pub(super) send_ns: u64,
-}
 
 /// Limits the sockets of an endpoint. An endpoint that is rebound has a new socket, with a limit of
 /// its own. Clones refer to the same endpoint.
 #[derive(Debug, Clone)]
 pub struct SocketLimiter {
-    settings: Arc<EndpointSettings>,
-    last: Arc<Mutex<Weak<EndpointSocket>>>,
+    limit: AnyLimit,
+    /// `None`: the first source that reports completions.
+    source: Option<Source>,
+    cap_ns: u64,
+    send_ns: u64,
+    last: Arc<Mutex<Weak<Socket>>>,
 }
 
-impl From<((), Self)> for SocketLimiter {
-    fn from(((), sockets): ((), Self)) -> Self {
-        sockets
+impl Default for SocketLimiter {
+    fn default() -> Self {
+        Self {
+            limit: AnyLimit::taut(),
+            source: None,
+            cap_ns: 250_000,
+            send_ns: 250_000,
+            last: Arc::default(),
+        }
     }
 }
 
 impl SocketLimiter {
-    pub(super) fn new(settings: EndpointSettings) -> Self {
-        Self {
-            settings: Arc::new(settings),
-            last: Arc::default(),
-        }
+    /// Creates a limiter with the default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the limit. Default: `taut`, because few large sends are in flight, and Linux's rule
+    /// allows one more of them than the link needs. `AnyLimit::off()` leaves the
+    /// [cap](Self::cap_ns) in effect, which 0 turns off.
+    #[must_use]
+    pub fn limit(mut self, limit: AnyLimit) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Sets the only source of completions. Default: [`Source::ZeroCopy`]; if it is rejected or
+    /// shows no queue, [`Source::Polled`], and then [`Source::Timestamps`].
+    #[must_use]
+    pub fn source(mut self, source: Source) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// Sets the cap: the limit is at most the amount that the path carries at the measured rate in
+    /// this time, but at least eight full datagrams; 0: no cap. Default: 0.25 ms, the time of one
+    /// [send](Self::send_ns), which is then queued behind the current one. At high rates,
+    /// completions mostly show how late the task is woken.
+    #[must_use]
+    pub fn cap_ns(mut self, cap_ns: u64) -> Self {
+        self.cap_ns = cap_ns;
+        self
+    }
+
+    /// Sets the maximum of one send: the amount that the path carries at the measured rate in this
+    /// time, but at least one datagram. An urgent packet waits for two whole sends beyond the
+    /// limit: the last one, and the one that the stack has assembled. Default: 0.25 ms, because
+    /// half of it doubles the work per byte at 500 Mbit/s.
+    #[must_use]
+    pub fn send_ns(mut self, send_ns: u64) -> Self {
+        self.send_ns = send_ns;
+        self
     }
 
     /// Limits `socket`. The stack has set the options that it needs, and receives through a clone.
@@ -55,12 +88,11 @@ impl SocketLimiter {
     /// # Panics
     /// Outside of a tokio runtime with I/O and time.
     #[track_caller]
-    pub fn limit(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Socket> {
-        let socket = self.async_udp(socket)?;
-        let send_ns = self.settings.send_ns;
-        let shared = Arc::new(EndpointSocket::new(socket, send_ns, max_datagrams));
-        *self.last() = Arc::downgrade(&shared);
-        Ok(Socket::new(shared))
+    pub fn socket(&self, socket: UdpSocket, max_datagrams: usize) -> io::Result<Arc<Socket>> {
+        let udp = self.async_udp(socket)?;
+        let socket = Socket::new(udp, self.send_ns, max_datagrams);
+        *self.last() = Arc::downgrade(&socket);
+        Ok(socket)
     }
 
     /// Limits `socket` for a program that sends the datagrams of its stack itself: it reserves
@@ -70,17 +102,16 @@ impl SocketLimiter {
     /// Those of [`AsyncUdp::build`].
     ///
     /// # Panics
-    /// As for [`limit`](Self::limit).
+    /// As for [`socket`](Self::socket).
     #[track_caller]
     pub fn async_udp(&self, socket: UdpSocket) -> io::Result<AsyncUdp> {
-        let settings = &self.settings;
         let builder = LimitedUdp::builder(socket)
-            .limit(settings.limit.clone())
-            .cap_ns(settings.cap_ns)
+            .limit(self.limit.clone())
+            .cap_ns(self.cap_ns)
             // An error there would end a connection. The caller bounds the number of connections of
             // an endpoint.
             .waiters(usize::MAX);
-        let builder = match settings.source {
+        let builder = match self.source {
             Some(only) => builder.source(only),
             None => builder
                 .source(Source::ZeroCopy)
@@ -91,13 +122,13 @@ impl SocketLimiter {
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a
-    /// rebind. `None` before a socket was limited, and after it was dropped.
+    /// rebind. `None` before a socket was limited, and after it and its senders were dropped.
     pub fn stats(&self) -> Option<Stats> {
         let socket = self.last().upgrade()?;
-        (!socket.is_closed.load(Relaxed)).then(|| socket.stats())
+        Some(socket.stats())
     }
 
-    fn last(&self) -> MutexGuard<'_, Weak<EndpointSocket>> {
+    fn last(&self) -> MutexGuard<'_, Weak<Socket>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,9 +10,7 @@ pub struct Stats {
     pub socket: Snapshot,
     /// Maximum number of datagrams of one send.
     pub send_datagrams: usize,
-    /// Times that a connection had to wait for room.
-    pub waits: u64,
-    /// Runs of the completion task.
+    /// Runs of the task that reads completions.
     pub completion_runs: u64,
     /// Sends that the kernel rejected; QUIC detects and repairs these losses.
     pub send_errors: u64,

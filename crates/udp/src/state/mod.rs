@@ -8,15 +8,15 @@ mod switching;
 mod waiting;
 
 use std::io;
+use std::ops::Range;
 #[cfg(feature = "tokio")]
 use std::sync::Arc;
 
 use rustix::net::SocketAddrAny;
 use taut_dql::tasks::WaitQueue;
 
-use crate::account::{Departure, Settings, SocketTracker};
-use crate::events::{IssueCounters, Observer, SocketIssue};
-use crate::pool::Span;
+use crate::account::{Settings, SocketTracker};
+use crate::events::{Listeners, SocketIssue};
 use crate::sys::clock::monotonic_ns;
 use crate::sys::message::{BATCH, Control, Entry};
 pub(crate) use sources::Sources;
@@ -49,6 +49,11 @@ pub(crate) struct Turns {
     /// The reading task must be woken after the lock is released.
     #[cfg(feature = "tokio")]
     reader_is_due: bool,
+    /// The reading task also reads while no task waits.
+    pub(crate) reads_always: bool,
+    /// Runs of the reading task.
+    #[cfg(feature = "tokio")]
+    pub(crate) reader_runs: u64,
     /// An error of the reading task, for the next waiting task.
     failure: Option<io::Error>,
 }
@@ -57,6 +62,18 @@ impl Turns {
     /// Returns `true` if no task waits to be woken.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.all_passed()
+    }
+
+    /// Returns `true` if the reading task must read notifications.
+    pub(crate) fn must_read(&self) -> bool {
+        self.reads_always || !self.is_empty()
+    }
+
+    /// Counts a run of the reading task. Returns `true` if it must read.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn next_run(&mut self) -> bool {
+        self.reader_runs += 1;
+        self.must_read()
     }
 
     /// Makes the reading task check its deadline: a sent object might have made it earlier, or a
@@ -72,28 +89,6 @@ impl Turns {
     #[cfg(feature = "tokio")]
     pub(crate) fn take_due_reader(&mut self) -> Option<Arc<tokio::sync::Notify>> {
         std::mem::take(&mut self.reader_is_due).then(|| Arc::clone(&self.changed))
-    }
-}
-
-/// Passes departures and issues to the user's observer, and counts issues.
-#[derive(Default)]
-pub(crate) struct Listeners {
-    pub(crate) observer: Option<Box<dyn Observer>>,
-    pub(crate) issues: IssueCounters,
-}
-
-impl Listeners {
-    fn departed(&mut self, departure: &Departure) {
-        if let Some(observer) = &mut self.observer {
-            observer.departed(departure);
-        }
-    }
-
-    pub(crate) fn issue(&mut self, issue: SocketIssue) {
-        self.issues.count(&issue);
-        if let Some(observer) = &mut self.observer {
-            observer.issue(&issue);
-        }
     }
 }
 
@@ -118,7 +113,8 @@ enum HeldError {
 struct Scratch {
     controls: [Control; BATCH],
     peers: [Option<SocketAddrAny>; BATCH],
-    spans: [Option<Span>; BATCH],
+    /// Positions in the pool.
+    spans: [Option<Range<usize>>; BATCH],
     entries: [Entry; BATCH],
 }
 
@@ -147,6 +143,9 @@ impl State {
                 changed: Arc::default(),
                 #[cfg(feature = "tokio")]
                 reader_is_due: false,
+                reads_always: false,
+                #[cfg(feature = "tokio")]
+                reader_runs: 0,
                 failure: None,
             },
             listeners,
@@ -159,7 +158,7 @@ impl State {
             scratch: Box::new(Scratch {
                 controls: [Control::EMPTY; BATCH],
                 peers: [const { None }; BATCH],
-                spans: [None; BATCH],
+                spans: [const { None }; BATCH],
                 entries: [Entry::EMPTY; BATCH],
             }),
         }

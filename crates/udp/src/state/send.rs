@@ -31,7 +31,7 @@ impl State {
         // A timer is needed now: the caller's, and that of the reading task. Read under the lock: a
         // thread that waits for notifications has checked before this, or checks after it.
         let was_idle = self.next_wakeup().is_none();
-        if was_idle && !self.turns.is_empty() {
+        if was_idle && self.turns.must_read() {
             self.turns.check_reader();
         }
         self.select_source(socket)?;
@@ -171,8 +171,8 @@ impl State {
         let mut outgoing = [Outgoing::EMPTY; BATCH];
         let scratch = &*self.scratch;
         for (at, (datagram, out)) in datagrams.iter().zip(&mut outgoing).enumerate() {
-            let payload = match (&self.sources.pool, scratch.spans[at]) {
-                (Some(pool), Some(span)) => pool.bytes(span),
+            let payload = match (&self.sources.pool, &scratch.spans[at]) {
+                (Some(pool), Some(span)) => pool.bytes(span.clone()),
                 _ => datagram.payload,
             };
             *out = Outgoing {

@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
 use crate::error::failed;
+use crate::events::{Listeners, SocketIssue};
 use crate::pool::Pool;
 use crate::quality::Source;
 use crate::socket_options::restart_stamp_ids;
@@ -62,7 +63,7 @@ impl Sources {
 
     /// Removes a source that does not work, and selects the first one left. Adds `last` if none is
     /// left.
-    pub(crate) fn remove(&mut self, source: Source, last: Source) {
+    pub(super) fn remove(&mut self, source: Source, last: Source) {
         self.order.retain(|&it| it != source);
         if self.order.is_empty() {
             self.order.push(last);
@@ -80,27 +81,39 @@ impl Sources {
         self.rests = self.at == 0;
     }
 
-    /// Turns the current source on for `socket`. Returns `false` if the kernel rejects zero-copy.
-    pub(crate) fn turn_on(&mut self, socket: &UdpSocket) -> io::Result<bool> {
-        let (mut pool, mut was_on) = (None, false);
+    /// Turns the current source on for `socket`, or the next one if the kernel rejects zero-copy.
+    pub(crate) fn turn_on(
+        &mut self,
+        socket: &UdpSocket,
+        listeners: &mut Listeners,
+    ) -> io::Result<()> {
+        let mut was_on = false;
+        if self.current() == Source::ZeroCopy {
+            let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
+            // If it was on, another user might have sent, and the kernel continues its ids.
+            was_on = options::option(socket.as_fd(), level, option).is_ok_and(|on| on != 0);
+            if options::set_option(socket.as_fd(), level, option, 1).is_err() {
+                self.reject_zero_copy(listeners);
+            }
+        }
+        self.pool = None;
         match self.current() {
             Source::ZeroCopy => {
-                let (level, option) = (libc::SOL_SOCKET, libc::SO_ZEROCOPY);
-                // If it was on, another user might have sent, and the kernel continues its ids.
-                was_on = options::option(socket.as_fd(), level, option).is_ok_and(|on| on != 0);
-                if options::set_option(socket.as_fd(), level, option, 1).is_err() {
-                    return Ok(false);
-                }
                 let pages = Pool::new(self.pool_bytes);
-                pool = Some(pages.map_err(|error| failed("mmap of pool_bytes", &error))?);
+                self.pool = Some(pages.map_err(|error| failed("mmap of pool_bytes", &error))?);
             }
             Source::Timestamps => restart_stamp_ids(socket)?,
             Source::Polled => {}
         }
-        self.pool = pool;
         // If zero-copy was used before, its id was kept.
         self.ids = ZeroCopyIds::new(!was_on || self.next_zero_copy.is_some());
-        Ok(true)
+        Ok(())
+    }
+
+    /// Removes zero-copy, which the kernel rejected.
+    pub(super) fn reject_zero_copy(&mut self, listeners: &mut Listeners) {
+        listeners.issue(SocketIssue::ZeroCopyRefused);
+        self.remove(Source::ZeroCopy, Source::Timestamps);
     }
 }
 

@@ -37,8 +37,7 @@ impl State {
 
     /// Continues without zero-copy, with nothing in flight.
     pub(super) fn disable_zero_copy(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        self.listeners.issue(SocketIssue::ZeroCopyRefused);
-        self.sources.remove(Source::ZeroCopy, Source::Timestamps);
+        self.sources.reject_zero_copy(&mut self.listeners);
         self.take_source(socket)
     }
 
@@ -65,9 +64,7 @@ impl State {
     }
 
     fn take_source(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        if !self.sources.turn_on(socket)? {
-            return self.disable_zero_copy(socket);
-        }
+        self.sources.turn_on(socket, &mut self.listeners)?;
         let source = self.sources.current();
         let next_id = match source {
             Source::ZeroCopy => self.sources.next_zero_copy.unwrap_or(0),

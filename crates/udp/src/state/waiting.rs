@@ -126,6 +126,7 @@ mod tests {
     use taut_path::AnyLimit;
 
     use super::*;
+    use crate::place::Place;
     use crate::socket::LimitedUdp;
 
     /// A task was woken and is not polled, and an urgent one took the room. The reader's deadline
@@ -137,13 +138,12 @@ mod tests {
         let udp = builder.build().expect("limited");
         let held = udp.try_reserve(2_000).expect("no error").expect("room");
         let mut context = Context::from_waker(Waker::noop());
-        let mut reserve = |priority, place: &mut Option<Ticket>| {
-            udp.poll_reserve(2_000, priority, place, &mut context)
-        };
-        let mut place = None;
+        let mut reserve =
+            |priority, place: &mut Place| place.poll_reserve(2_000, priority, &mut context);
+        let mut place = Place::new(&udp);
         assert!(reserve(Priority::Normal, &mut place).is_pending());
         drop(held);
-        let urgent = reserve(Priority::Urgent, &mut None);
+        let urgent = reserve(Priority::Urgent, &mut Place::new(&udp));
         let changed = Arc::clone(&udp.lock().turns.changed);
         let mut context = Context::from_waker(Waker::noop());
         let mut is_notified = || pin!(changed.notified()).poll(&mut context).is_ready();
@@ -152,6 +152,8 @@ mod tests {
         assert!(!is_notified());
         drop(urgent);
         assert!(is_notified());
-        udp.cancel_wait(place.expect("it waits"));
+        assert_eq!(udp.snapshot().waiting_tasks, 1);
+        drop(place);
+        assert_eq!(udp.snapshot().waiting_tasks, 0);
     }
 }

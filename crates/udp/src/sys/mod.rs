@@ -7,7 +7,6 @@ pub(crate) mod clock;
 #[cfg(feature = "tokio")]
 pub(crate) mod epoll;
 pub(crate) mod message;
-pub(crate) mod pages;
 pub(crate) mod socket;
 
 use std::io;

@@ -11,7 +11,7 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
-use taut_udp::{Datagram, LimitedUdp, Permit};
+use taut_udp::{Datagram, LimitedUdp, Permit, Place};
 use tokio::sync::mpsc;
 use tokio::{task, time};
 
@@ -197,10 +197,10 @@ fn joining_task_wakes_the_first() {
     for _ in 0..20 {
         let wakes = Arc::new(CountWakes(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&wakes));
-        let (mut first, mut second) = (None, None);
+        let (mut first, mut second) = (Place::new(&socket), Place::new(&socket));
         // The first task waits for a permit, because a datagram might be completed too early.
         let held = take_all(&socket);
-        let waits = socket.poll_room(&mut first, &mut Context::from_waker(&waker));
+        let waits = first.poll_room(&mut Context::from_waker(&waker));
         assert!(waits.is_pending());
         let batch = [Datagram::new(&PAYLOAD)];
         assert_eq!(socket.send_unlimited(&batch).expect("sends").stop, None);
@@ -210,12 +210,14 @@ fn joining_task_wakes_the_first() {
         poll(&mut entry, None).expect("polls");
 
         let mut other = Context::from_waker(Waker::noop());
-        let waits = socket.poll_room(&mut second, &mut other);
+        let waits = second.poll_room(&mut other);
         assert!(waits.is_pending(), "not its turn");
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1, "nothing else is read");
-        let turn = socket.poll_room(&mut first, &mut Context::from_waker(&waker));
+        let turn = first.poll_room(&mut Context::from_waker(&waker));
         assert!(turn.is_ready());
-        socket.cancel_wait(second.expect("it waits"));
+        assert_eq!(socket.snapshot().waiting_tasks, 1);
+        drop(second);
+        assert_eq!(socket.snapshot().waiting_tasks, 0);
     }
 }
 

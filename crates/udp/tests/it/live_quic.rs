@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use taut_path::AnyLimit;
 use taut_udp::Datagram;
-use taut_udp::quic::SocketLimiter;
+use taut_udp::quic::{Sender, SocketLimiter};
 use tokio::time;
 
 use crate::common::{Link, PATIENCE, allowed, runtime};
@@ -15,8 +15,7 @@ use crate::common::{Link, PATIENCE, allowed, runtime};
 const PAYLOAD: [u8; 1200] = [0; 1200];
 
 fn three_packets() -> SocketLimiter {
-    let builder = SocketLimiter::builder();
-    builder.limit(AnyLimit::packets(3)).build()
+    SocketLimiter::new().limit(AnyLimit::packets(3))
 }
 
 #[derive(Default)]
@@ -38,20 +37,20 @@ fn send_without_a_task_needs_no_room() {
     runtime(1).block_on(async {
         let limited = three_packets();
         let stats = || limited.stats().expect("a socket");
-        let socket = limited.limit(link.connected(address), 1).expect("limited");
+        let socket = limited.socket(link.connected(address), 1).expect("limited");
         let datagram = Datagram::new(&PAYLOAD).to(address);
         let waker = Waker::from(Arc::<Flag>::default());
-        let mut sender = socket.sender();
+        let mut sender = Sender::new(Arc::clone(&socket));
         let mut sends = 0;
         let mut context = Context::from_waker(&waker);
         while sender.poll_send(datagram, &mut context).is_ready() {
             sends += 1;
             assert!(sends < 1_000, "no limit");
         }
-        assert_eq!(stats().waits, 1);
+        assert_eq!(stats().socket.totals.times_blocked, 1);
         let before = stats().socket.totals.sent_objects;
         let mut no_task = Context::from_waker(Waker::noop());
-        let sent = socket.sender().poll_send(datagram, &mut no_task);
+        let sent = Sender::new(Arc::clone(&socket)).poll_send(datagram, &mut no_task);
         assert!(matches!(sent, Poll::Ready(Ok(()))), "{sent:?}");
         assert_eq!(stats().socket.totals.sent_objects, before + 1);
         assert_eq!(
@@ -74,10 +73,9 @@ fn waiting_sender_sends_after_a_completion() {
     runtime(1).block_on(async {
         let limited = three_packets();
         let stats = || limited.stats().expect("a socket");
-        let socket = limited.limit(link.connected(address), 1).expect("limited");
-        tokio::spawn(socket.process_notifications());
+        let socket = limited.socket(link.connected(address), 1).expect("limited");
         let datagram = Datagram::new(&PAYLOAD).to(address);
-        let mut sender = socket.sender();
+        let mut sender = Sender::new(Arc::clone(&socket));
         let all = async {
             for _ in 0..100 {
                 let sent = poll_fn(|context| sender.poll_send(datagram, context));
@@ -85,8 +83,8 @@ fn waiting_sender_sends_after_a_completion() {
             }
         };
         time::timeout(PATIENCE, all).await.expect("in time");
-        assert!(stats().waits > 0);
-        drop(socket);
+        assert!(stats().socket.totals.times_blocked > 0);
+        drop((sender, socket));
         assert_eq!(limited.stats(), None);
     });
 }

@@ -58,6 +58,33 @@ fn tasks_get_room_in_turn() {
     }
 }
 
+#[test]
+fn completions_are_read_while_no_task_waits() {
+    if !allowed() {
+        return;
+    }
+    let link = Link::shaped(20_000_000);
+    let (_far, address) = link.receiver();
+    runtime(1).block_on(async {
+        let socket = AsyncUdp::new(link.connected(address)).expect("limited");
+        let send = || {
+            let sent = socket.limited().send_unlimited(&[Datagram::new(&PAYLOAD)]);
+            assert_eq!(sent.expect("sends").stop, None);
+        };
+        let is_read = async || {
+            while socket.limited().snapshot().in_flight > 0 {
+                time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        // Also a datagram that was in flight before.
+        send();
+        socket.read_always();
+        time::timeout(PATIENCE, is_read()).await.expect("read");
+        send();
+        time::timeout(PATIENCE, is_read()).await.expect("read");
+    });
+}
+
 /// Sends a datagram, and returns how often the task was polled for it.
 async fn send_and_count_polls(socket: &AsyncUdp) -> u32 {
     let mut polls = 0;
