@@ -158,7 +158,6 @@ pub fn transmit(
                 frames,
                 // Frames of a umem are 2 or 4 KB.
                 frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
-                budget_packets: slots.max(32),
                 mode: match ring.copy {
                     true => XdpMode::Copy,
                     false => XdpMode::Auto,

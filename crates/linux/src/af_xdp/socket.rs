@@ -233,16 +233,10 @@ impl SocketOpener {
 
     /// Raises the socket's limits so that it takes a full ring at once, if the kernel permits.
     fn widen(&self, fd: &OwnedFd) {
-        let config = &self.config;
+        let (slots, frame_bytes) = (self.config.ring_slots(), self.config.frame_bytes);
         // Not supported before Linux 6.18: the doorbell is rung more often then.
-        let budget = config.budget_packets.clamp(1, config.ring_slots());
-        let _ =
-            sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
-        let _ = send_buffer::widen(
-            fd,
-            config.ring_slots() as usize,
-            config.frame_bytes as usize,
-        );
+        let _ = sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, slots);
+        let _ = send_buffer::widen(fd, slots as usize, frame_bytes as usize);
     }
 }
 

@@ -24,7 +24,6 @@ const CONFIG: XdpConfig = XdpConfig {
     frame_bytes: 2048,
     fill_frames: FILL_FRAMES,
     mode: XdpMode::Copy,
-    budget_packets: 256,
 };
 
 /// A veth into a bridge, whose other port has a shaper before the far side: behind that shaper,

@@ -73,7 +73,6 @@ impl Interface for XdpInterface {
             frames: config.frames.saturating_add(RECEIVE_FRAMES),
             frame_bytes: FRAME_BYTES,
             fill_frames: RECEIVE_FRAMES,
-            budget_packets: config.ring_slots,
             ..XdpConfig::default()
         };
         let (tx, completions, receiver, frames) =
