@@ -5,7 +5,7 @@ mod xdp;
 
 use std::io;
 
-use taut_linux::{Capability, Frames, NetNs};
+use taut_linux::{CapabilitySet, Frames, NetNs};
 
 use crate::parts::Parts;
 use crate::receiver::Receiver;
@@ -37,8 +37,8 @@ pub trait Interface:
     -> io::Result<(Self::Port, Self::Frames, Self::Receiver)>;
 
     /// Returns the capabilities that reopening needs, after the interface is open.
-    fn kept() -> io::Result<Vec<Capability>> {
-        Ok(vec![Capability::NetRaw])
+    fn kept() -> io::Result<CapabilitySet> {
+        Ok(CapabilitySet::NET_RAW)
     }
 }
 
