@@ -178,7 +178,7 @@ fn send<P: Port, F: Frames>(
     observer: &mut impl RunControl,
 ) -> anyhow::Result<Outcome> {
     let now_ns = monotonic_ns();
-    let egress = Egress::new(monitor)?;
+    let egress = Egress::new(monitor);
     let begin_ns = now_ns.saturating_add(settings.warm_up_ns);
     let duration_ns = settings.duration_ns;
     let sent = SentTimes::new(frames.frames());

@@ -116,14 +116,9 @@ impl LinkMonitor {
         self.tracker.excluded = index;
     }
 
-    /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
-    ///
-    /// # Errors
-    /// `NotFound` (or `ENODEV`) if there is no such device.
-    pub fn mtu_bytes(&self) -> io::Result<u32> {
-        let mtu =
-            sys::device::mtu(self.fd.as_fd(), &self.device).context("SIOCGIFMTU", &self.device)?;
-        Ok(u32::try_from(mtu).unwrap_or(0))
+    /// Returns the MTU of the device at the last poll, in bytes, without the Ethernet header.
+    pub fn mtu_bytes(&self) -> u32 {
+        self.tracker.mtu_bytes
     }
 
     /// Polls the state of the device. Does not block while the device is running.
