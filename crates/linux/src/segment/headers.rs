@@ -2,12 +2,10 @@
 
 use crate::checksum::ChecksumKind;
 use crate::layers::{self, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_BYTES, UDP_BYTES, u16_at};
+use crate::vlan;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 const TCP_BYTES: usize = 20;
-
-/// VLAN tags, of customers and of providers.
-const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 
 /// Extension headers of IPv6 that are the same in each segment: hop-by-hop and destination options.
 /// A routing header changes the bytes that the checksum covers.
@@ -149,15 +147,8 @@ pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool 
 
 /// Returns the EtherType behind all VLAN tags, and the offset of its packet.
 fn network(frame: &[u8]) -> Option<(u16, usize)> {
-    let mut at = 12;
-    loop {
-        let ethertype = u16_at(frame, at)?;
-        at += 2;
-        if !ETHERTYPES_VLAN.contains(&ethertype) {
-            return Some((ethertype, at));
-        }
-        at += 2;
-    }
+    let at = 12 + vlan::tags(frame).count() * vlan::TAG_BYTES as usize;
+    Some((u16_at(frame, at)?, at + 2))
 }
 
 /// Returns `true` if a length field of IP describes `bytes`. It is 0 if they exceed its 16 bits
