@@ -2,8 +2,8 @@
 
 use std::io;
 
+use taut_linux::NetNs;
 use taut_linux::link::{DeviceClaim, LinkMonitor, LinkState};
-use taut_linux::{NetNs, errno};
 
 use crate::parts::Renewal;
 use crate::run_control::Event;
@@ -144,13 +144,6 @@ impl DeviceSnapshot {
         }
         events
     }
-}
-
-/// Returns `true` if there is no such device.
-pub(crate) fn is_missing(error: &io::Error) -> bool {
-    /// `ENODEV`, for which `ErrorKind` has no value.
-    const NO_DEVICE: i32 = 19;
-    error.kind() == io::ErrorKind::NotFound || errno(error) == Some(NO_DEVICE)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use change::{
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
 pub use describe::{Description, LinkStatistics, describe, statistics};
-pub use monitor::{DeliveryTally, LinkMonitor};
+pub use monitor::{DeliveryTally, LinkMonitor, is_absent};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use state::{LinkState, LinkStatus};

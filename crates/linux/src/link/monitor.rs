@@ -215,7 +215,7 @@ impl LinkMonitor {
 }
 
 /// Returns `true` if a call failed because there is no such device.
-fn is_absent(error: &io::Error) -> bool {
+pub fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || crate::errno(error) == Some(libc::ENODEV)
 }
 
