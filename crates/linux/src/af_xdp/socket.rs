@@ -10,7 +10,8 @@ use rustix::net::sockopt::{
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
 use rustix::net::xdp::{
-    SocketAddrXdp, XdpMmapOffsets, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
+    SocketAddrXdp, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING,
+    XDP_UMEM_PGOFF_FILL_RING, XdpMmapOffsets, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send};
 
@@ -195,15 +196,11 @@ impl SocketOpener {
         at: &XdpMmapOffsets,
     ) -> io::Result<(Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings)> {
         let (slots, fill_slots) = (self.config.ring_slots(), self.config.fill_slots());
-        let (rx_at, tx_at) = (libc::XDP_PGOFF_RX_RING, libc::XDP_PGOFF_TX_RING);
-        let (fill_at, completion_at) = (
-            libc::XDP_UMEM_PGOFF_FILL_RING,
-            libc::XDP_UMEM_PGOFF_COMPLETION_RING,
-        );
-        let fill = Producer::new(MappedRing::map(fd, fill_at, &at.fr, fill_slots)?);
-        let rx = Consumer::new(MappedRing::map(fd, rx_at as u64, &at.rx, fill_slots)?);
-        let tx = MappedRing::map(fd, tx_at as u64, &at.tx, slots)?;
-        let completion = MappedRing::map(fd, completion_at, &at.cr, slots)?;
+        let fill = MappedRing::map(fd, XDP_UMEM_PGOFF_FILL_RING, &at.fr, fill_slots)?;
+        let rx = MappedRing::map(fd, XDP_PGOFF_RX_RING, &at.rx, fill_slots)?;
+        let tx = MappedRing::map(fd, XDP_PGOFF_TX_RING, &at.tx, slots)?;
+        let completion = MappedRing::map(fd, XDP_UMEM_PGOFF_COMPLETION_RING, &at.cr, slots)?;
+        let (fill, rx) = (Producer::new(fill), Consumer::new(rx));
         Ok((tx, completion, ReceiveRings { fill, rx }))
     }
 
