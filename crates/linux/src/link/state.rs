@@ -70,7 +70,7 @@ impl<'a> Notification<'a> {
 /// removed, the next device with its last name replaces it.
 #[derive(Debug, Default)]
 pub(super) struct LinkTracker {
-    pub(super) name: Vec<u8>,
+    pub(super) name: String,
     pub(super) index: u32,
     pub(super) mtu_bytes: u32,
     /// The index of a device that must not replace it.
@@ -86,7 +86,7 @@ impl LinkTracker {
     /// The initial state: the device does not exist.
     pub(super) fn new(name: &str) -> Self {
         Self {
-            name: name.as_bytes().to_vec(),
+            name: name.to_owned(),
             ..Self::default()
         }
     }
@@ -97,7 +97,7 @@ impl LinkTracker {
         let name = notification.name.unwrap_or_default();
         if notification.index == self.index && self.index != 0 {
             if !name.is_empty() {
-                self.name = name.to_vec();
+                self.name = String::from_utf8_lossy(name).into_owned();
             }
             if notification.is_removed {
                 self.absent(notification.is_moved);
@@ -105,7 +105,7 @@ impl LinkTracker {
                 self.present(notification);
             }
         } else if self.index == 0
-            && name == self.name
+            && name == self.name.as_bytes()
             && !notification.is_removed
             && notification.index != self.excluded
         {

@@ -307,7 +307,7 @@ fn renamed_device_is_followed_by_index() {
     };
     tracker.apply(renamed(false));
     assert!(!tracker.take().was_down);
-    assert_eq!(tracker.name, b"wan0");
+    assert_eq!(tracker.name, "wan0");
     let other = |index, name| Notification {
         index,
         name: Some(name),
