@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::device::{self, Device};
-use super::kind::ENTRIES;
+use super::kind;
 use super::number;
 use crate::error::{Context, failed};
 use crate::link::check_name;
@@ -55,12 +55,8 @@ impl Sysfs {
     /// nowhere, as in a copy of the links alone.
     pub fn devices(&self) -> io::Result<Vec<String>> {
         let path = self.root.join("class/net");
-        let entries = std::fs::read_dir(&path).context("read", &path)?;
-        let mut names: Vec<String> = entries
-            .take(ENTRIES)
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| check_name(name).is_ok())
-            .collect();
+        let mut names = kind::names(&path).context("read", &path)?;
+        names.retain(|name| check_name(name).is_ok());
         // A device that was removed meanwhile has no link either.
         let leads_nowhere_at = |name: &&String| {
             let link = path.join(name);
