@@ -1,13 +1,12 @@
 //! Creating and changing links.
 
-use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use super::message::{ACKNOWLEDGED, Message, SET, link, link_at, link_fixed};
 use super::{MacAddress, check_name, describe};
-use crate::error::{Context, check_range, invalid};
+use crate::error::{check_range, invalid};
 use crate::netns::NetNs;
 
 /// `IFLA_MACVLAN_MODE`, and its value for devices that can reach each other.
@@ -163,21 +162,6 @@ pub fn add_neighbour(
 /// `NotFound` if there is no such device.
 pub fn index(ns: &NetNs, device: &str) -> io::Result<u32> {
     describe(ns, device).map(|link| link.index)
-}
-
-/// Sets whether a thread of its own polls the device, instead of the softirq. The driver must use
-/// NAPI: of a veth, the end with an XDP program.
-///
-/// # Errors
-/// `NotFound` if the device does not exist; `PermissionDenied` without CAP_SYS_ADMIN, needed
-/// to mount a sysfs for this call; `Unsupported` if the driver does not poll.
-pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Result<()> {
-    check_name(device)?;
-    let sysfs = ns.mount_sysfs()?;
-    let root = format!("/proc/self/fd/{}", sysfs.as_raw_fd());
-    let path = format!("{root}/class/net/{device}/threaded");
-    fs::write(path, if threaded { "1" } else { "0" })
-        .context("write /sys/class/net/DEV/threaded", device)
 }
 
 /// Creates a device; `fill` adds attributes to the request, and `describe` those of its kind.

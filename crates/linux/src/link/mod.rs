@@ -19,7 +19,7 @@ use crate::error::invalid;
 pub use change::{
     add_address, add_bridge, add_macvlan, add_neighbour, add_to_bridge, add_veth_pair,
     add_veth_pair_with_queues, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
-    set_threaded_polling, set_tx_queue_packets, set_up,
+    set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
 pub use describe::{Description, LinkStatistics, describe, statistics};

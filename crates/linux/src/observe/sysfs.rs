@@ -81,6 +81,18 @@ impl Sysfs {
         device::read(&self.directory_of(name)?, name)
     }
 
+    /// Sets whether a thread of its own polls the device, instead of the softirq. The driver must
+    /// use NAPI: of a veth, the end with an XDP program.
+    ///
+    /// # Errors
+    /// `NotFound` if the device does not exist; `PermissionDenied` without CAP_NET_ADMIN;
+    /// `Unsupported` if the driver does not poll.
+    pub fn set_threaded_polling(&self, device: &str, is_threaded: bool) -> io::Result<()> {
+        let path = self.directory_of(device)?.join("threaded");
+        std::fs::write(path, if is_threaded { "1" } else { "0" })
+            .context("write /sys/class/net/DEV/threaded", device)
+    }
+
     /// Returns the directory of a device.
     pub(super) fn directory_of(&self, device: &str) -> io::Result<PathBuf> {
         check_name(device)?;
