@@ -123,10 +123,9 @@ impl SocketOpener {
     }
 
     /// Opens a socket and binds it to the device, with the modes that the configuration allows.
-    fn open_bound(&self) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
+    fn open_bound(&self, mtu_bytes: u32) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
-        let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
             .saturating_add(ETHERNET_HEADER_BYTES)
             .min(self.frames.frame_bytes());
@@ -271,8 +270,9 @@ impl Opener<XdpSocket> for SocketOpener {
     }
 
     fn open(&mut self) -> io::Result<Arc<Line<XdpSocket>>> {
-        self.index = link::index(&self.ns, &self.device)?;
-        let (line, mut rings) = self.open_bound()?;
+        let at = link::describe(&self.ns, &self.device)?;
+        self.index = at.index;
+        let (line, mut rings) = self.open_bound(at.mtu_bytes)?;
         for &index in &self.fill_frames {
             rings.fill.push([self.frames.whole_frame(index)]);
         }
