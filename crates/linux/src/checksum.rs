@@ -1,6 +1,5 @@
 //! Completing the checksum that the kernel left to the device.
 
-use std::fmt;
 use std::ops::Range;
 
 use crc::{CRC_32_ISCSI, Crc};
@@ -9,28 +8,19 @@ use crate::layers::layers;
 use crate::vnet_header::VirtioNetHeader;
 
 /// Why a checksum cannot be completed. The frame is unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
     /// The header refers to bytes after the end of the frame.
+    #[error("the checksum field is outside the frame")]
     OutsideFrame,
     /// The frame is a GSO packet: each segment needs a checksum of its own.
+    #[error("a GSO packet has no checksum of its own")]
     Segmented,
     /// The algorithm of the checksum is unknown: the protocol is not TCP, UDP, GRE or SCTP, or the
     /// offset is that of another one.
+    #[error("the protocol of the partial checksum is unknown")]
     UnknownProtocol,
 }
-
-impl fmt::Display for ChecksumError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OutsideFrame => "the checksum field is outside the frame",
-            Self::Segmented => "a GSO packet has no checksum of its own",
-            Self::UnknownProtocol => "the protocol of the partial checksum is unknown",
-        })
-    }
-}
-
-impl std::error::Error for ChecksumError {}
 
 /// Completes the checksum of `frame` (an Ethernet frame without the virtio-net header) if `header`
 /// marks it as partial. Returns `true` if it did. The header is then stale: pass on a default one.

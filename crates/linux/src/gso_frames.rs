@@ -52,11 +52,9 @@ impl GsoFrames {
     }
 
     /// Sets accurate ECN, for senders whose TCP uses it; see [`Segmenter::with_accurate_ecn`].
-    pub fn with_accurate_ecn(self) -> Self {
-        Self {
-            has_accurate_ecn: true,
-            ..self
-        }
+    pub fn with_accurate_ecn(mut self) -> Self {
+        self.has_accurate_ecn = true;
+        self
     }
 
     /// Returns the pool of a frame, and its index there. Long frames follow the others.
@@ -168,10 +166,7 @@ impl FrameSource for GsoFrames {
             let (header, space) = VirtioNetHeader::split(space)?;
             let frame = space.get(..u32::from_ne_bytes(*length) as usize)?;
             let segmenter = Segmenter::of(header, frame).ok()?;
-            let segmenter = match self.has_accurate_ecn {
-                true => segmenter.with_accurate_ecn(),
-                false => segmenter,
-            };
+            let segmenter = segmenter.with_accurate_ecn(self.has_accurate_ecn);
             segmenter.write(frame, index, out)
         });
         written.ok()?

@@ -5,22 +5,14 @@ use std::io;
 use crate::error::Context;
 use crate::sys::signal;
 
-/// The signal received.
+/// The signal received: `SIGINT` (Ctrl-C) or `SIGTERM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupt {
-    /// Ctrl-C: `SIGINT`.
-    Keyboard,
-    /// `SIGTERM`.
-    Terminate,
-}
+pub struct Interrupt(libc::c_int);
 
 impl Interrupt {
     /// Returns the exit code that a shell reports for a process killed by the signal: 130 or 143.
     pub const fn exit_code(self) -> u8 {
-        128 + match self {
-            Self::Keyboard => libc::SIGINT as u8,
-            Self::Terminate => libc::SIGTERM as u8,
-        }
+        128 + self.0 as u8
     }
 }
 
@@ -38,8 +30,5 @@ pub fn note() -> io::Result<()> {
 
 /// Returns the signal recorded since [`note`], if there is one.
 pub fn noted() -> Option<Interrupt> {
-    signal::noted().map(|number| match number {
-        libc::SIGINT => Interrupt::Keyboard,
-        _ => Interrupt::Terminate,
-    })
+    signal::noted().map(Interrupt)
 }

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use rustix::fs::{fstat, stat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -40,9 +40,7 @@ impl NetNs {
     /// # Errors
     /// The error of opening `/proc/thread-self/ns/net` or a netlink socket.
     pub fn current() -> io::Result<Self> {
-        let namespace = open_namespace(Path::new(THREADS_NAMESPACE))?;
-        let route = Mutex::new(RouteSocket::open(None)?);
-        Ok(Self(Arc::new(NamespaceHandles { namespace, route })))
+        Self::open(Path::new(THREADS_NAMESPACE))
     }
 
     /// Opens an existing namespace: `/proc/PID/ns/net`, or `/run/netns/NAME` if it has a name.
@@ -51,7 +49,8 @@ impl NetNs {
     /// `NotFound`; `PermissionDenied` without CAP_SYS_ADMIN; `InvalidInput` if the file is not a
     /// network namespace.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let namespace = open_namespace(path)?;
+        // std opens files close-on-exec, so that a started program does not hold the namespace.
+        let namespace = OwnedFd::from(File::open(path).context("open", path)?);
         let route = in_short_thread(|| {
             enter(namespace.as_fd())?;
             RouteSocket::open(None)
@@ -133,11 +132,6 @@ impl AsFd for NetNs {
     }
 }
 
-fn open_namespace(path: &Path) -> io::Result<OwnedFd> {
-    // std opens files close-on-exec, so that a started program does not hold the namespace.
-    Ok(File::open(path).context("open", path)?.into())
-}
-
 /// Entering the current namespace would require a privilege without need.
 fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
     if is_in(namespace) {
@@ -150,11 +144,8 @@ fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
 /// Returns `true` if the calling thread is in `namespace`. Each namespace has a file of its own in
 /// one file system.
 fn is_in(namespace: BorrowedFd<'_>) -> bool {
-    let file = |file: File| file.metadata().map(|it| (it.dev(), it.ino()));
-    let held = namespace.try_clone_to_owned();
-    let (held, here) = (held.map(File::from), File::open(THREADS_NAMESPACE));
-    match (held.and_then(file), here.and_then(file)) {
-        (Ok(held), Ok(here)) => held == here,
+    match (fstat(namespace), stat(THREADS_NAMESPACE)) {
+        (Ok(held), Ok(here)) => (held.st_dev, held.st_ino) == (here.st_dev, here.st_ino),
         _ => false,
     }
 }

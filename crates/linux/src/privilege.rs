@@ -18,33 +18,13 @@ use crate::sys;
 /// The object of errors about capabilities.
 const OWN_PROCESS: &str = "own process";
 
-/// A capability that a program can keep, see [`retain_capabilities`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Capability {
-    /// Configuring devices.
-    NetAdmin,
-    /// Packet sockets.
-    NetRaw,
-    /// Locking more memory than the limit.
-    IpcLock,
-}
-
-impl Capability {
-    const fn bit(self) -> CapabilitySet {
-        match self {
-            Self::NetAdmin => CapabilitySet::NET_ADMIN,
-            Self::NetRaw => CapabilitySet::NET_RAW,
-            Self::IpcLock => CapabilitySet::IPC_LOCK,
-        }
-    }
-
-    /// Returns `true` if the calling thread has it now.
-    ///
-    /// # Errors
-    /// The error of `capget`.
-    pub fn is_held(self) -> io::Result<bool> {
-        Ok(effective()?.contains(self.bit()))
-    }
+/// Returns the effective capabilities of the calling thread.
+///
+/// # Errors
+/// The error of `capget`.
+pub fn effective_capabilities() -> io::Result<CapabilitySet> {
+    let sets = capabilities(None).context("capget", OWN_PROCESS)?;
+    Ok(sets.effective)
 }
 
 /// Drops every capability except `kept`, permanently, for this process and the programs that it
@@ -55,7 +35,7 @@ impl Capability {
 ///
 /// # Errors
 /// Returns an error if the process has other threads; `PermissionDenied` if it lacks one of `kept`.
-pub fn retain_capabilities(kept: &[Capability]) -> io::Result<()> {
+pub fn retain_capabilities(kept: CapabilitySet) -> io::Result<()> {
     let mut tries = 0..ENDING_THREADS_TRIES;
     while let threads @ 2.. = threads()? {
         if tries.next().is_none() {
@@ -68,10 +48,9 @@ pub fn retain_capabilities(kept: &[Capability]) -> io::Result<()> {
     limit_bounding_set().context("PR_CAPBSET_DROP", OWN_PROCESS)?;
     set_no_new_privs(true).context("PR_SET_NO_NEW_PRIVS", OWN_PROCESS)?;
     clear_ambient_capability_set().context("PR_CAP_AMBIENT", OWN_PROCESS)?;
-    let bits = CapabilitySet::from_iter(kept.iter().map(|it| it.bit()));
     let sets = CapabilitySets {
-        effective: bits,
-        permitted: bits,
+        effective: kept,
+        permitted: kept,
         inheritable: CapabilitySet::empty(),
     };
     set_capabilities(None, sets).context("capset", OWN_PROCESS)
@@ -117,7 +96,7 @@ fn unprivileged(cause: io::Error) -> io::Error {
 /// `PermissionDenied` if one of the two capabilities is missing.
 pub fn privilege() -> io::Result<()> {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
-    match effective() {
+    match effective_capabilities() {
         Ok(held) if held.contains(needed) => Ok(()),
         Ok(_) => Err(unprivileged(failed("capget", OWN_PROCESS, Errno::PERM))),
         Err(cause) => Err(unprivileged(cause)),
@@ -150,10 +129,4 @@ fn enter_user_namespace() -> io::Result<()> {
 
 fn write_file(path: &str, text: &str) -> io::Result<()> {
     fs::write(path, text).context("write", path)
-}
-
-/// Returns the effective capabilities of the calling thread.
-fn effective() -> io::Result<CapabilitySet> {
-    let sets = capabilities(None).context("capget", OWN_PROCESS)?;
-    Ok(sets.effective)
 }

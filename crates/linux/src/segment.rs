@@ -101,15 +101,13 @@ impl Segmenter {
         })
     }
 
-    /// Sets accurate ECN, for a sender whose TCP uses it. CWR is then a bit of a counter, which
-    /// every segment repeats, and not an event, which only the first reports. A virtio-net header
-    /// does not distinguish the two, so the caller must know the sender. A chunk of several
+    /// Sets whether the TCP of the sender uses accurate ECN. With it, CWR is a bit of a counter,
+    /// which every segment repeats, and not an event, which only the first reports. A virtio-net
+    /// header does not distinguish the two, so the caller must know the sender. A chunk of several
     /// segments is segmented again by the kernel or the device, without this setting.
-    pub const fn with_accurate_ecn(self) -> Self {
-        Self {
-            has_accurate_ecn: true,
-            ..self
-        }
+    pub const fn with_accurate_ecn(mut self, is_used: bool) -> Self {
+        self.has_accurate_ecn = is_used;
+        self
     }
 
     /// As [`of`](Self::of), for a frame at the start of `space`, whose length is in its headers.

@@ -1,12 +1,11 @@
 //! TAP devices: an Ethernet device for the kernel, a file of frames for this process. TUN devices
 //! have IP packets instead.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, read, retry_on_intr, write, writev};
 
 use crate::error::{Context, check_buffer, failed, invalid};
 use crate::link::{self, MacAddress};
@@ -82,7 +81,7 @@ pub enum WriteOutcome {
 /// read while another writes.
 #[derive(Debug)]
 pub struct Tap {
-    file: File,
+    fd: OwnedFd,
     name: String,
     read_limit_bytes: usize,
 }
@@ -97,15 +96,15 @@ impl Tap {
     pub fn open(ns: &NetNs, name: &str, config: TapConfig) -> io::Result<Self> {
         link::check_name(name)?;
         let (offloads, if_known) = offloads(config)?;
-        // The device is created in the namespace in which the file was opened.
-        let file = ns.run(open_device)??;
+        // The device is created in the namespace in which its file was opened.
+        let fd = ns.run(open_device)??;
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
-        sys::device::attach_tun(&file, name, flags).context("TUNSETIFF", name)?;
-        sys::device::set_vnet_header_bytes(&file, VirtioNetHeader::BYTES as libc::c_int)
+        sys::device::attach_tun(&fd, name, flags).context("TUNSETIFF", name)?;
+        sys::device::set_vnet_header_bytes(&fd, VirtioNetHeader::BYTES as libc::c_int)
             .context("TUNSETVNETHDRSZ", name)?;
-        sys::device::set_tun_offload(&file, offloads | if_known)
+        sys::device::set_tun_offload(&fd, offloads | if_known)
             .or_else(|error| match error {
-                Errno::INVAL => sys::device::set_tun_offload(&file, offloads),
+                Errno::INVAL => sys::device::set_tun_offload(&fd, offloads),
                 _ => Err(error),
             })
             .context("TUNSETOFFLOAD", name)?;
@@ -121,7 +120,7 @@ impl Tap {
         };
         let read_limit_bytes = VirtioNetHeader::BYTES + LINK_HEADER_BYTES + largest;
         Ok(Self {
-            file,
+            fd,
             name: name.to_owned(),
             read_limit_bytes,
         })
@@ -146,13 +145,10 @@ impl Tap {
     /// because the kernel would truncate the frame; otherwise the error of `read` on the device.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         check_buffer(into.len(), self.read_limit_bytes)?;
-        loop {
-            match (&self.file).read(into) {
-                Ok(bytes) => return Ok(Some(bytes)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed("read", &self.name, error)),
-            }
+        match retry_on_intr(|| read(&self.fd, &mut *into)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(failed("read", &self.name, error)),
         }
     }
 
@@ -161,7 +157,7 @@ impl Tap {
     /// # Errors
     /// Another error of `write` on the device: it was removed.
     pub fn write(&self, header_and_frame: &[u8]) -> io::Result<WriteOutcome> {
-        self.written(|mut file| file.write(header_and_frame))
+        self.outcome(retry_on_intr(|| write(&self.fd, header_and_frame)))
     }
 
     /// As [`write`](Self::write), for a frame in several parts, in order.
@@ -169,41 +165,31 @@ impl Tap {
     /// # Errors
     /// As for [`write`](Self::write).
     pub fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<WriteOutcome> {
-        self.written(|mut file| file.write_vectored(parts))
+        self.outcome(retry_on_intr(|| writev(&self.fd, parts)))
     }
 
-    fn written(&self, write: impl Fn(&File) -> io::Result<usize>) -> io::Result<WriteOutcome> {
-        loop {
-            let error = match write(&self.file) {
-                Ok(_) => return Ok(WriteOutcome::Accepted),
-                Err(error) => error,
-            };
-            let error_kind = match error.raw_os_error() {
-                Some(libc::EINTR) => continue,
-                Some(libc::EAGAIN) => TapWriteError::WouldBlock,
-                Some(libc::ENOBUFS | libc::ENOMEM) => TapWriteError::NoBuffers,
-                Some(libc::EIO) => TapWriteError::Down,
-                Some(libc::EINVAL) => TapWriteError::Malformed,
-                _ => return Err(failed("write", &self.name, error)),
-            };
-            return Ok(WriteOutcome::Rejected(error_kind));
-        }
+    fn outcome(&self, written: rustix::io::Result<usize>) -> io::Result<WriteOutcome> {
+        let error_kind = match written {
+            Ok(_) => return Ok(WriteOutcome::Accepted),
+            Err(Errno::AGAIN) => TapWriteError::WouldBlock,
+            Err(Errno::NOBUFS | Errno::NOMEM) => TapWriteError::NoBuffers,
+            Err(Errno::IO) => TapWriteError::Down,
+            Err(Errno::INVAL) => TapWriteError::Malformed,
+            Err(error) => return Err(failed("write", &self.name, error)),
+        };
+        Ok(WriteOutcome::Rejected(error_kind))
     }
 }
 
 impl AsFd for Tap {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        self.fd.as_fd()
     }
 }
 
-fn open_device() -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(DEVICE)
-        .context("open", DEVICE)
+fn open_device() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    open(DEVICE, flags, Mode::empty()).context("open", DEVICE)
 }
 
 /// Returns the offloads that the reader supports, and further ones that older kernels lack.
@@ -222,7 +208,7 @@ fn offloads(config: TapConfig) -> io::Result<(libc::c_uint, libc::c_uint)> {
 /// A TUN device with one queue. It is removed when this is dropped. No call blocks.
 #[derive(Debug)]
 pub struct Tun {
-    file: File,
+    fd: OwnedFd,
     has_backpressure: bool,
 }
 
@@ -233,14 +219,14 @@ impl Tun {
     /// Those of [`Tap::open`](crate::Tap::open).
     pub fn open(ns: &NetNs, name: &str, mtu_bytes: u32) -> io::Result<Self> {
         link::check_name(name)?;
-        let file = ns.run(open_device)??;
-        let features = sys::device::tun_features(&file).context("TUNGETFEATURES", name)?;
+        let fd = ns.run(open_device)??;
+        let features = sys::device::tun_features(&fd).context("TUNGETFEATURES", name)?;
         let backpressure = supported_backpressure(features);
         let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL | backpressure;
-        sys::device::attach_tun(&file, name, flags).context("TUNSETIFF", name)?;
+        sys::device::attach_tun(&fd, name, flags).context("TUNSETIFF", name)?;
         link::set_mtu(ns, name, mtu_bytes)?;
         Ok(Self {
-            file,
+            fd,
             has_backpressure: backpressure != 0,
         })
     }
@@ -256,7 +242,7 @@ impl Tun {
     /// # Errors
     /// `WouldBlock` if none is waiting; another error if the device was removed.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        (&self.file).read(into)
+        Ok(read(&self.fd, into)?)
     }
 
     /// Writes one IP packet, which the kernel then receives.
@@ -264,13 +250,13 @@ impl Tun {
     /// # Errors
     /// `InvalidInput` if it is not an IP packet; otherwise the device is down or was removed.
     pub fn write(&self, packet: &[u8]) -> io::Result<usize> {
-        (&self.file).write(packet)
+        Ok(write(&self.fd, packet)?)
     }
 }
 
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        self.fd.as_fd()
     }
 }
 

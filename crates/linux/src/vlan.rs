@@ -1,20 +1,23 @@
 //! VLAN tags.
 
+use crate::layers::u16_at;
+
 /// Length of a tag.
 pub(crate) const TAG_BYTES: u32 = 4;
 /// EtherTypes of tags: of customers, of providers, and the one used before that.
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// A provider's tag and a customer's.
-const MAX_TAGS: u32 = 2;
+const MAX_TAGS: usize = 2;
 
 /// Returns the bytes of the VLAN tags at the start of `frame`, at most two.
 pub fn tag_bytes(frame: &[u8]) -> u32 {
-    let is_tag = |number: &u32| {
-        let at = 12 + (number * TAG_BYTES) as usize;
-        let ethertype = frame.get(at..at + 2);
-        ethertype.is_some_and(|it| TAGS.contains(&u16::from_be_bytes([it[0], it[1]])))
-    };
-    (0..MAX_TAGS).take_while(is_tag).count() as u32 * TAG_BYTES
+    tags(frame).take(MAX_TAGS).count() as u32 * TAG_BYTES
+}
+
+/// Returns the offsets of the VLAN tags at the start of `frame`.
+pub(crate) fn tags(frame: &[u8]) -> impl Iterator<Item = usize> {
+    let is_tag = |&at: &usize| u16_at(frame, at).is_some_and(|it| TAGS.contains(&it));
+    (12..).step_by(TAG_BYTES as usize).take_while(is_tag)
 }
 
 /// Returns the bytes by which `frame` can exceed the MTU over a packet socket: the kernel permits

@@ -131,7 +131,7 @@ impl<I: Interface> Bridge<I> {
             })
         };
         // The link monitors open before the rings, so they see every later change.
-        let monitored = |name| Egress::new(LinkMonitor::open(ns, name)?);
+        let monitored = |name| LinkMonitor::open(ns, name).map(Egress::new);
         let mut egresses = [monitored(names[1])?, monitored(names[0])?];
         if !path.is_forced {
             for egress in &mut egresses {

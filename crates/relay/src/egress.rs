@@ -2,8 +2,8 @@
 
 use std::io;
 
+use taut_linux::NetNs;
 use taut_linux::link::{DeviceClaim, LinkMonitor, LinkState};
-use taut_linux::{NetNs, errno};
 
 use crate::run_control::Event;
 use crate::source::Renewal;
@@ -28,12 +28,9 @@ pub struct Egress {
 
 impl Egress {
     /// Monitors a device from its current state on.
-    ///
-    /// # Errors
-    /// Returns an error if there is no such device.
-    pub fn new(monitor: LinkMonitor) -> io::Result<Self> {
-        let snapshot = DeviceSnapshot::new(&monitor, monitor.mtu_bytes()?);
-        Ok(Self {
+    pub fn new(monitor: LinkMonitor) -> Self {
+        let snapshot = DeviceSnapshot::new(&monitor);
+        Self {
             monitor,
             snapshot,
             claim: None,
@@ -42,7 +39,7 @@ impl Egress {
             removed_since_ns: None,
             consecutive_stalls: 0,
             up_unreported: false,
-        })
+        }
     }
 
     /// Keeps other processes from forwarding the frames of the device.
@@ -90,12 +87,7 @@ impl Egress {
     /// returned in the meantime might then never have been sent.
     pub(crate) fn poll(&mut self) -> io::Result<(bool, Vec<Event<'static>>)> {
         let status = self.monitor.poll()?;
-        let mtu_bytes = match self.monitor.mtu_bytes() {
-            // The next poll finds it removed.
-            Err(error) if is_missing(&error) => self.snapshot.mtu_bytes,
-            mtu_bytes => mtu_bytes?,
-        };
-        let current = DeviceSnapshot::new(&self.monitor, mtu_bytes);
+        let current = DeviceSnapshot::new(&self.monitor);
         Ok((status.was_down, self.snapshot.update(current)))
     }
 }
@@ -112,11 +104,11 @@ struct DeviceSnapshot {
 }
 
 impl DeviceSnapshot {
-    fn new(monitor: &LinkMonitor, mtu_bytes: u32) -> Self {
+    fn new(monitor: &LinkMonitor) -> Self {
         Self {
             name: monitor.device().to_owned(),
             replacements: monitor.replacements(),
-            mtu_bytes,
+            mtu_bytes: monitor.mtu_bytes(),
             state: monitor.state(),
             is_moved: monitor.is_moved(),
         }
@@ -152,13 +144,6 @@ impl DeviceSnapshot {
         }
         events
     }
-}
-
-/// Returns `true` if there is no such device.
-pub(crate) fn is_missing(error: &io::Error) -> bool {
-    /// `ENODEV`, for which `ErrorKind` has no value.
-    const NO_DEVICE: i32 = 19;
-    error.kind() == io::ErrorKind::NotFound || errno(error) == Some(NO_DEVICE)
 }
 
 #[cfg(test)]

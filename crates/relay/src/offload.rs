@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use taut_linux::link::{self, OffloadControl, ReceiveOffloads};
-use taut_linux::{Capability, NetNs, retain_capabilities};
+use taut_linux::{CapabilitySet, NetNs, effective_capabilities, retain_capabilities};
 
 /// The hidden command of the program, which must call [`keep_offloads`].
 pub const COMMAND: &str = "keep-offloads-off";
@@ -73,8 +73,8 @@ type TurnedOff = BTreeMap<u32, (String, ReceiveOffloads)>;
 /// Returns an error if no offload can be turned off.
 pub fn keep_offloads(devices: &[String], tags: bool, say: &dyn Fn(String)) -> io::Result<()> {
     // Before any other work. Without the capability, each attempt below reports what it lacks.
-    if Capability::NetAdmin.is_held()? {
-        retain_capabilities(&[Capability::NetAdmin])?;
+    if effective_capabilities()?.contains(CapabilitySet::NET_ADMIN) {
+        retain_capabilities(CapabilitySet::NET_ADMIN)?;
     }
     let ns = NetNs::current()?;
     let control = OffloadControl::new(&ns)?;

@@ -140,7 +140,6 @@ pub fn transmit(
                 frames,
                 // Frames of a umem are 2 or 4 KB.
                 frame_bytes: if longest_bytes > 2_048 { 4_096 } else { 2_048 },
-                budget_packets: slots.max(32),
                 mode: match ring.copy {
                     true => XdpMode::Copy,
                     false => XdpMode::Auto,
@@ -161,7 +160,7 @@ fn send<P: Port, F: Frames>(
     observer: &mut impl RunControl,
 ) -> anyhow::Result<Outcome> {
     let now_ns = monotonic_ns();
-    let egress = Egress::new(monitor)?;
+    let egress = Egress::new(monitor);
     let begin_ns = now_ns.saturating_add(settings.warm_up_ns);
     let duration_ns = settings.duration_ns;
     let sent = SentTimes::new(frames.frames());

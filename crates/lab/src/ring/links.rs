@@ -4,6 +4,7 @@ use taut_linux::af_xdp::{
     AfXdp, AfXdpCompletions, AfXdpReceiver, AfXdpTx, Redirect, UmemFrames, XdpConfig, XdpMode,
 };
 use taut_linux::link::{self, RootQdisc};
+use taut_linux::observe::Sysfs;
 use taut_linux::{NetNs, link::MacAddress};
 use taut_relay::driver::Driver;
 
@@ -81,7 +82,7 @@ impl Link {
                 ..XdpConfig::default()
             };
             let opened = AfXdp::open_both(&far, SERVER_DEVICE, &config, Redirect::Native)?;
-            link::set_threaded_polling(&far, SERVER_DEVICE, true)?;
+            Sysfs::of_netns(&far)?.set_threaded_polling(SERVER_DEVICE, true)?;
             poller = Some(opened);
         }
         Ok(ActiveLink {

@@ -230,14 +230,12 @@ impl<K: Kernel> Completions for AfXdpCompletions<K> {
         freed: &mut dyn FnMut(Packet),
     ) -> io::Result<bool> {
         let renewed = self.renew();
-        let mut left = budget_packets;
-        while left > 0 {
+        for _ in 0..budget_packets {
             // Abandoned packets first, because they are older.
             let Some(packet) = self.abandoned.pop_front().or_else(|| self.next_completed()) else {
                 break;
             };
             freed(packet);
-            left -= 1;
         }
         let Some(end) = &mut self.end else {
             return renewed.map(|()| !self.abandoned.is_empty());

@@ -56,14 +56,11 @@ pub struct XdpConfig {
     pub fill_frames: u32,
     /// Copy or zero-copy.
     pub mode: XdpMode,
-    /// Maximum number of frames moved by one system call in copy mode, at most the slots. The
-    /// kernel's default is 32, and can be changed since Linux 6.18. Older kernels need more calls.
-    pub budget_packets: u32,
 }
 
 impl Default for XdpConfig {
     /// Queue 0, 1024 slots, 4096 frames of 2048 bytes of which 64 are for the FILL ring, zero-copy
-    /// or else copy, the whole ring in one call.
+    /// or else copy.
     fn default() -> Self {
         Self {
             queue: 0,
@@ -72,7 +69,6 @@ impl Default for XdpConfig {
             frame_bytes: 2048,
             fill_frames: 64,
             mode: XdpMode::Auto,
-            budget_packets: DEFAULT_SLOTS,
         }
     }
 }

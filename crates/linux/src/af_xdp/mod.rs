@@ -9,8 +9,9 @@
 //! - On a plain veth, and on a bridge itself, completions come within the send call, wherever the
 //!   packet is then. [`CompletionStatus`](taut_path::driver::CompletionStatus) detects these early
 //!   completions, and the queue then applies no limit.
-//! - One send moves 32 frames, or [`XdpConfig::budget_packets`]. The remaining frames stay in the
-//!   ring (`EAGAIN`), and the doorbell is rung again, by the completing half if necessary.
+//! - One send moves the whole ring since Linux 6.18, and 32 frames before. The remaining frames
+//!   stay in the ring (`EAGAIN`), and the doorbell is rung again, by the completing half if
+//!   necessary.
 //! - A queue stays busy for about 10 ms after its socket is closed. A socket is closed when its
 //!   rings are no longer mapped and none of its packets is in flight. If a shaper never releases a
 //!   packet, the queue stays busy for all programs. So a ring that is restarted keeps its socket,

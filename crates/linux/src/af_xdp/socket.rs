@@ -10,7 +10,8 @@ use rustix::net::sockopt::{
     set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_options,
 };
 use rustix::net::xdp::{
-    SocketAddrXdp, XdpMmapOffsets, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
+    SocketAddrXdp, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING,
+    XDP_UMEM_PGOFF_FILL_RING, XdpMmapOffsets, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send};
 
@@ -122,10 +123,9 @@ impl SocketOpener {
     }
 
     /// Opens a socket and binds it to the device, with the modes that the configuration allows.
-    fn open_bound(&self) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
+    fn open_bound(&self, mtu_bytes: u32) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
-        let mtu_bytes = link::describe(&self.ns, &self.device)?.mtu_bytes;
         let frame_limit_bytes = mtu_bytes
             .saturating_add(ETHERNET_HEADER_BYTES)
             .min(self.frames.frame_bytes());
@@ -195,15 +195,11 @@ impl SocketOpener {
         at: &XdpMmapOffsets,
     ) -> io::Result<(Arc<MappedRing<2>>, Arc<MappedRing<1>>, ReceiveRings)> {
         let (slots, fill_slots) = (self.config.ring_slots(), self.config.fill_slots());
-        let (rx_at, tx_at) = (libc::XDP_PGOFF_RX_RING, libc::XDP_PGOFF_TX_RING);
-        let (fill_at, completion_at) = (
-            libc::XDP_UMEM_PGOFF_FILL_RING,
-            libc::XDP_UMEM_PGOFF_COMPLETION_RING,
-        );
-        let fill = Producer::new(MappedRing::map(fd, fill_at, &at.fr, fill_slots)?);
-        let rx = Consumer::new(MappedRing::map(fd, rx_at as u64, &at.rx, fill_slots)?);
-        let tx = MappedRing::map(fd, tx_at as u64, &at.tx, slots)?;
-        let completion = MappedRing::map(fd, completion_at, &at.cr, slots)?;
+        let fill = MappedRing::map(fd, XDP_UMEM_PGOFF_FILL_RING, &at.fr, fill_slots)?;
+        let rx = MappedRing::map(fd, XDP_PGOFF_RX_RING, &at.rx, fill_slots)?;
+        let tx = MappedRing::map(fd, XDP_PGOFF_TX_RING, &at.tx, slots)?;
+        let completion = MappedRing::map(fd, XDP_UMEM_PGOFF_COMPLETION_RING, &at.cr, slots)?;
+        let (fill, rx) = (Producer::new(fill), Consumer::new(rx));
         Ok((tx, completion, ReceiveRings { fill, rx }))
     }
 
@@ -233,16 +229,10 @@ impl SocketOpener {
 
     /// Raises the socket's limits so that it takes a full ring at once, if the kernel permits.
     fn widen(&self, fd: &OwnedFd) {
-        let config = &self.config;
+        let (slots, frame_bytes) = (self.config.ring_slots(), self.config.frame_bytes);
         // Not supported before Linux 6.18: the doorbell is rung more often then.
-        let budget = config.budget_packets.clamp(1, config.ring_slots());
-        let _ =
-            sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, budget as libc::c_int);
-        let _ = send_buffer::widen(
-            fd,
-            config.ring_slots() as usize,
-            config.frame_bytes as usize,
-        );
+        let _ = sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, slots);
+        let _ = send_buffer::widen(fd, slots as usize, frame_bytes as usize);
     }
 }
 
@@ -280,8 +270,9 @@ impl Opener<XdpSocket> for SocketOpener {
     }
 
     fn open(&mut self) -> io::Result<Arc<Line<XdpSocket>>> {
-        self.index = link::index(&self.ns, &self.device)?;
-        let (line, mut rings) = self.open_bound()?;
+        let at = link::describe(&self.ns, &self.device)?;
+        self.index = at.index;
+        let (line, mut rings) = self.open_bound(at.mtu_bytes)?;
         for &index in &self.fill_frames {
             rings.fill.push([self.frames.whole_frame(index)]);
         }

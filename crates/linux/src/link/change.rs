@@ -1,19 +1,13 @@
 //! Creating and changing links.
 
-use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::message::{Message, link, link_at, link_fixed};
+use super::message::{ACKNOWLEDGED, Message, SET, link, link_at, link_fixed};
 use super::{MacAddress, check_name, describe};
-use crate::error::{Context, check_range, invalid};
+use crate::error::{check_range, invalid};
 use crate::netns::NetNs;
-
-/// Every change requests an acknowledgement, so that its error is returned.
-pub(super) const CHANGE: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-/// Creates the object, or replaces an existing one.
-pub(super) const SET: libc::c_int = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
 
 /// `IFLA_MACVLAN_MODE`, and its value for devices that can reach each other.
 const MACVLAN_MODE: u16 = 1;
@@ -50,12 +44,9 @@ pub fn set_down(ns: &NetNs, device: &str) -> io::Result<()> {
 
 fn set_flags(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<()> {
     check_name(device)?;
-    let request = Message::new(
-        libc::RTM_NEWLINK,
-        CHANGE as u16,
-        &link_fixed(flags, libc::IFF_UP),
-    )
-    .text(libc::IFLA_IFNAME, device);
+    let fixed = link_fixed(flags, libc::IFF_UP);
+    let request =
+        Message::new(libc::RTM_NEWLINK, ACKNOWLEDGED, &fixed).text(libc::IFLA_IFNAME, device);
     change(ns, "RTM_NEWLINK", device, request)
 }
 
@@ -65,7 +56,7 @@ fn set_flags(ns: &NetNs, device: &str, flags: libc::c_int) -> io::Result<()> {
 /// As for [`set_up`]; `Unsupported` for a device that cannot be deleted.
 pub fn delete(ns: &NetNs, device: &str) -> io::Result<()> {
     check_name(device)?;
-    let request = link(libc::RTM_DELLINK, CHANGE, device);
+    let request = link(libc::RTM_DELLINK, ACKNOWLEDGED, device);
     change(ns, "RTM_DELLINK", device, request)
 }
 
@@ -76,7 +67,7 @@ pub fn delete(ns: &NetNs, device: &str) -> io::Result<()> {
 pub fn rename(ns: &NetNs, device: &str, name: &str) -> io::Result<()> {
     check_name(name)?;
     let index = index(ns, device)?;
-    let request = link_at(libc::RTM_NEWLINK, CHANGE, index).text(libc::IFLA_IFNAME, name);
+    let request = link_at(libc::RTM_NEWLINK, ACKNOWLEDGED, index).text(libc::IFLA_IFNAME, name);
     change(ns, "RTM_NEWLINK", device, request)
 }
 
@@ -124,7 +115,7 @@ pub fn add_to_bridge(ns: &NetNs, bridge: &str, device: &str) -> io::Result<()> {
 
 fn set_attribute(ns: &NetNs, device: &str, kind: u16, value: &[u8]) -> io::Result<()> {
     check_name(device)?;
-    let request = link(libc::RTM_NEWLINK, CHANGE, device).attribute(kind, value);
+    let request = link(libc::RTM_NEWLINK, ACKNOWLEDGED, device).attribute(kind, value);
     change(ns, "RTM_NEWLINK", device, request)
 }
 
@@ -139,7 +130,7 @@ pub fn add_address(ns: &NetNs, device: &str, address: Ipv4Addr, prefix_bits: u8)
     // `struct ifaddrmsg`.
     let [a, b, c, d] = index.to_ne_bytes();
     let fixed = [libc::AF_INET as u8, prefix_bits, 0, 0, a, b, c, d];
-    let request = Message::new(libc::RTM_NEWADDR, SET as u16, &fixed)
+    let request = Message::new(libc::RTM_NEWADDR, SET, &fixed)
         .attribute(libc::IFA_LOCAL, &address.octets())
         .attribute(libc::IFA_ADDRESS, &address.octets());
     change(ns, "RTM_NEWADDR", device, request)
@@ -159,7 +150,7 @@ pub fn add_neighbour(
     // `struct ndmsg`.
     let ([a, b, c, d], [e, f]) = (index.to_ne_bytes(), libc::NUD_PERMANENT.to_ne_bytes());
     let fixed = [libc::AF_INET as u8, 0, 0, 0, a, b, c, d, e, f, 0, 0];
-    let request = Message::new(libc::RTM_NEWNEIGH, SET as u16, &fixed)
+    let request = Message::new(libc::RTM_NEWNEIGH, SET, &fixed)
         .attribute(libc::NDA_DST, &address.octets())
         .attribute(libc::NDA_LLADDR, &mac.0);
     change(ns, "RTM_NEWNEIGH", device, request)
@@ -173,21 +164,6 @@ pub fn index(ns: &NetNs, device: &str) -> io::Result<u32> {
     describe(ns, device).map(|link| link.index)
 }
 
-/// Sets whether a thread of its own polls the device, instead of the softirq. The driver must use
-/// NAPI: of a veth, the end with an XDP program.
-///
-/// # Errors
-/// `NotFound` if the device does not exist; `PermissionDenied` without CAP_SYS_ADMIN, needed
-/// to mount a sysfs for this call; `Unsupported` if the driver does not poll.
-pub fn set_threaded_polling(ns: &NetNs, device: &str, threaded: bool) -> io::Result<()> {
-    check_name(device)?;
-    let sysfs = ns.mount_sysfs()?;
-    let root = format!("/proc/self/fd/{}", sysfs.as_raw_fd());
-    let path = format!("{root}/class/net/{device}/threaded");
-    fs::write(path, if threaded { "1" } else { "0" })
-        .context("write /sys/class/net/DEV/threaded", device)
-}
-
 /// Creates a device; `fill` adds attributes to the request, and `describe` those of its kind.
 fn create(
     ns: &NetNs,
@@ -197,7 +173,7 @@ fn create(
     describe: impl FnOnce(Message) -> Message,
 ) -> io::Result<()> {
     check_name(name)?;
-    let flags = CHANGE | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let flags = ACKNOWLEDGED | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
     let request = fill(link(libc::RTM_NEWLINK, flags, name));
     let request = request.nested(libc::IFLA_LINKINFO, |info| {
         let info = info.text(libc::IFLA_INFO_KIND, kind);

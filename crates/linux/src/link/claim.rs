@@ -1,6 +1,5 @@
 //! Claims of devices, so that two programs do not forward the frames of the same one.
 
-use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -36,7 +35,10 @@ impl DeviceClaim {
             Err(Errno::ADDRINUSE) => {
                 let claimed = ClaimedDevice {
                     device: device.to_owned(),
-                    pid: holder(ns, &address),
+                    holder: match holder(ns, &address) {
+                        Some(pid) => format!("process {pid}"),
+                        None => "another process".to_owned(),
+                    },
                 };
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, claimed));
             }
@@ -64,24 +66,12 @@ impl DeviceClaim {
 }
 
 /// Another process has claimed a device.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{holder} forwards the frames of {device} already")]
 pub struct ClaimedDevice {
     device: String,
-    /// `None` if it is not visible here, as in another PID namespace.
-    pid: Option<u32>,
+    holder: String,
 }
-
-impl fmt::Display for ClaimedDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = &self.device;
-        match self.pid {
-            Some(pid) => write!(f, "process {pid} forwards the frames of {device} already"),
-            None => write!(f, "another process forwards the frames of {device} already"),
-        }
-    }
-}
-
-impl std::error::Error for ClaimedDevice {}
 
 fn open(ns: &NetNs) -> io::Result<OwnedFd> {
     let (kind, flags) = (SocketType::STREAM, SocketFlags::NONBLOCK);
@@ -89,7 +79,8 @@ fn open(ns: &NetNs) -> io::Result<OwnedFd> {
         .context("socket", "AF_UNIX")
 }
 
-/// Returns the process that listens on `address`.
+/// Returns the process that listens on `address`. `None` if it is not visible here, as in another
+/// PID namespace.
 fn holder(ns: &NetNs, address: &SocketAddrUnix) -> Option<u32> {
     let socket = open(ns).ok()?;
     connect(&socket, address).ok()?;

@@ -2,16 +2,13 @@
 
 use std::io;
 
-use super::message::{attribute, link, link_at, u16_at, u32_at, u64_at};
+use super::message::{ACKNOWLEDGED, attribute, link, link_at, u16_at, u32_at, u64_at};
 use super::{MacAddress, check_name};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
 /// `struct ifinfomsg`, which the attributes follow.
 const FIXED_BYTES: usize = 16;
-
-/// A request whose end is acknowledged.
-const GET: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
 
 /// `IFLA_XDP_PROG_ID`; not in libc.
 const XDP_PROGRAM_ID: u16 = 4;
@@ -139,9 +136,9 @@ pub(super) fn read_link_message(
     let request = match index {
         0 => {
             check_name(device)?;
-            link(libc::RTM_GETLINK, GET, device)
+            link(libc::RTM_GETLINK, ACKNOWLEDGED, device)
         }
-        index => link_at(libc::RTM_GETLINK, GET, index),
+        index => link_at(libc::RTM_GETLINK, ACKNOWLEDGED, index),
     };
     ns.request("RTM_GETLINK", device, request, |kind, payload| {
         if kind == libc::RTM_NEWLINK {

@@ -11,6 +11,13 @@ const ATTRIBUTE_HEADER_BYTES: usize = 4;
 /// Flag in an attribute's type: it contains attributes.
 const NESTED: u16 = 1 << 15;
 
+/// A request whose end is acknowledged, so that its error is returned.
+pub(crate) const ACKNOWLEDGED: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+/// A request that creates an object, or replaces an existing one.
+pub(super) const SET: libc::c_int = ACKNOWLEDGED | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+/// A request for a list of objects.
+pub(crate) const LIST: libc::c_int = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
+
 const fn aligned(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGN_BYTES)
 }
@@ -20,11 +27,11 @@ const fn aligned(bytes: usize) -> usize {
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// A request of type `kind` whose fixed part is `fixed`.
-    pub(crate) fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
+    /// A request of type `kind` with these flags (`NLM_F_*`), whose fixed part is `fixed`.
+    pub(crate) fn new(kind: u16, flags: libc::c_int, fixed: &[u8]) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(flags as u16).to_ne_bytes());
         bytes.extend_from_slice(fixed);
         Self(bytes)
     }
@@ -77,14 +84,14 @@ impl Message {
 
 /// A request about a link: `struct ifinfomsg` with nothing changed; the name finds the device.
 pub(super) fn link(kind: u16, flags: libc::c_int, device: &str) -> Message {
-    Message::new(kind, flags as u16, &link_fixed(0, 0)).text(libc::IFLA_IFNAME, device)
+    Message::new(kind, flags, &link_fixed(0, 0)).text(libc::IFLA_IFNAME, device)
 }
 
 /// As [`link`], of the device with this index.
 pub(super) fn link_at(kind: u16, flags: libc::c_int, index: u32) -> Message {
     let mut fixed = link_fixed(0, 0);
     fixed[4..8].copy_from_slice(&index.to_ne_bytes());
-    Message::new(kind, flags as u16, &fixed)
+    Message::new(kind, flags, &fixed)
 }
 
 /// `struct ifinfomsg`: family, type and index 0, and the interface flags that change.

@@ -19,11 +19,11 @@ use crate::error::invalid;
 pub use change::{
     add_address, add_bridge, add_macvlan, add_neighbour, add_to_bridge, add_veth_pair,
     add_veth_pair_with_queues, delete, index, rename, set_down, set_mac, set_mtu, set_namespace,
-    set_threaded_polling, set_tx_queue_packets, set_up,
+    set_tx_queue_packets, set_up,
 };
 pub use claim::{ClaimedDevice, DeviceClaim};
 pub use describe::{Description, LinkStatistics, describe, statistics};
-pub use monitor::{DeliveryTally, LinkMonitor};
+pub use monitor::{DeliveryTally, LinkMonitor, is_absent};
 pub use offload::{OffloadControl, ReceiveOffloads, receive_queues};
 pub use qdisc::{RootQdisc, set_pfifo_fast_in_tbf, set_root_qdisc};
 pub use state::{LinkState, LinkStatus};

@@ -52,7 +52,6 @@ const QUERY_INTERVAL_NS: u64 = 200_000_000;
 #[derive(Debug)]
 pub struct LinkMonitor {
     ns: NetNs,
-    device: String,
     fd: OwnedFd,
     tracker: LinkTracker,
     buffer: Vec<u8>,
@@ -73,7 +72,6 @@ impl LinkMonitor {
         bind(&fd, &SocketAddrNetlink::new(0, LINK_GROUPS)).context("bind AF_NETLINK", device)?;
         let mut monitor = Self {
             ns: ns.clone(),
-            device: device.to_owned(),
             fd,
             tracker: LinkTracker::new(device),
             buffer: vec![0; NOTIFICATION_BYTES],
@@ -87,7 +85,7 @@ impl LinkMonitor {
 
     /// Returns the device's name at the last poll.
     pub fn device(&self) -> &str {
-        &self.device
+        &self.tracker.name
     }
 
     /// Returns the state at the last poll.
@@ -116,14 +114,9 @@ impl LinkMonitor {
         self.tracker.excluded = index;
     }
 
-    /// Returns the current MTU of the device in bytes, without the Ethernet header. Does not block.
-    ///
-    /// # Errors
-    /// `NotFound` (or `ENODEV`) if there is no such device.
-    pub fn mtu_bytes(&self) -> io::Result<u32> {
-        let mtu =
-            sys::device::mtu(self.fd.as_fd(), &self.device).context("SIOCGIFMTU", &self.device)?;
-        Ok(u32::try_from(mtu).unwrap_or(0))
+    /// Returns the MTU of the device at the last poll, in bytes, without the Ethernet header.
+    pub fn mtu_bytes(&self) -> u32 {
+        self.tracker.mtu_bytes
     }
 
     /// Polls the state of the device. Does not block while the device is running.
@@ -135,16 +128,13 @@ impl LinkMonitor {
             Ok(Some(flags)) => self.tracker.flags(Some(flags)),
             Ok(None) => {}
             Err(error) if is_absent(&error) => self.tracker.flags(None),
-            Err(error) => return Err(failed("SIOCGIFFLAGS", &self.device, error)),
+            Err(error) => return Err(failed("SIOCGIFFLAGS", self.device(), error)),
         }
         self.read_notifications()?;
         let waits = self.tracker.state != LinkState::Running;
         if waits && monotonic_ns().saturating_sub(self.queried_ns) >= QUERY_INTERVAL_NS {
             self.query_while_down()?;
             self.read_notifications()?;
-        }
-        if self.device.as_bytes() != &self.tracker.name[..] {
-            self.device = String::from_utf8_lossy(&self.tracker.name[..]).into_owned();
         }
         Ok(self.tracker.take())
     }
@@ -155,7 +145,7 @@ impl LinkMonitor {
         let fd = self.fd.as_fd();
         let index = self.tracker.index;
         if index == 0 {
-            return sys::device::flags(fd, &self.device).map(Some);
+            return sys::device::flags(fd, self.device()).map(Some);
         }
         let name = index_to_name(fd, index)?;
         match sys::device::flags(fd, &name) {
@@ -191,7 +181,7 @@ impl LinkMonitor {
                         result => result?,
                     }
                 }
-                Err(error) => return Err(failed("recv", &self.device, error)),
+                Err(error) => return Err(failed("recv", self.device(), error)),
             }
         }
     }
@@ -210,8 +200,8 @@ impl LinkMonitor {
     /// Queries the current state. The kernel answers between changes, never within one.
     fn query(&mut self) -> io::Result<()> {
         self.queried_ns = monotonic_ns();
-        let tracker = &mut self.tracker;
-        read_link_message(&self.ns, &self.device, tracker.index, |payload| {
+        let (device, tracker) = (self.tracker.name.clone(), &mut self.tracker);
+        read_link_message(&self.ns, &device, tracker.index, |payload| {
             if let Some(notification) = Notification::parse(libc::RTM_NEWLINK, payload) {
                 tracker.apply(notification);
             }
@@ -220,7 +210,7 @@ impl LinkMonitor {
 }
 
 /// Returns `true` if a call failed because there is no such device.
-fn is_absent(error: &io::Error) -> bool {
+pub fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || crate::errno(error) == Some(libc::ENODEV)
 }
 

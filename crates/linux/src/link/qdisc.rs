@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::change::{SET, change, index};
-use super::message::Message;
+use super::change::{change, index};
+use super::message::{Message, SET};
 use crate::error::invalid;
 use crate::netns::NetNs;
 
@@ -86,7 +86,7 @@ fn request(index: u32, handle: u32, parent: u32, kind: &str) -> Message {
     fixed[4..8].copy_from_slice(&index.to_ne_bytes());
     fixed[8..12].copy_from_slice(&handle.to_ne_bytes());
     fixed[12..16].copy_from_slice(&parent.to_ne_bytes());
-    Message::new(libc::RTM_NEWQDISC, SET as u16, &fixed).text(libc::TCA_KIND, kind)
+    Message::new(libc::RTM_NEWQDISC, SET, &fixed).text(libc::TCA_KIND, kind)
 }
 
 /// `struct tc_tbf_qopt`: rate, peak rate (none), limit, and two fields that `TBF_BURST` replaces.

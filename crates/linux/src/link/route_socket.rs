@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
@@ -55,10 +55,8 @@ impl RouteSocket {
         send(&self.fd, &request, SendFlags::NOSIGNAL)?;
         let mut buffer = vec![0; RESPONSE_BYTES];
         loop {
-            let (length, _) = match recv(&self.fd, &mut buffer[..], RecvFlags::empty()) {
-                Err(Errno::INTR) => continue,
-                received => received?,
-            };
+            let receive = || recv(&self.fd, &mut buffer[..], RecvFlags::empty());
+            let (length, _) = retry_on_intr(receive)?;
             // Skip the response to an earlier request that was abandoned.
             let ours = messages(&buffer[..length]).filter(|a| a.sequence == self.sequence);
             for response in ours {

@@ -36,6 +36,7 @@ pub(super) struct Notification<'a> {
     pub(super) index: u32,
     pub(super) name: Option<&'a [u8]>,
     pub(super) flags: u32,
+    pub(super) mtu_bytes: Option<u32>,
     pub(super) is_removed: bool,
     /// Removed because it was moved to another network namespace.
     pub(super) is_moved: bool,
@@ -58,6 +59,7 @@ impl<'a> Notification<'a> {
             index: u32_at(payload, 4)?,
             name: name.map(|name| name.strip_suffix(&[0]).unwrap_or(name)),
             flags: u32_at(payload, 8)?,
+            mtu_bytes: attribute(all, libc::IFLA_MTU).and_then(|it| u32_at(it, 0)),
             is_removed,
             is_moved: attribute(all, NEW_NAMESPACE).is_some(),
         })
@@ -68,8 +70,9 @@ impl<'a> Notification<'a> {
 /// removed, the next device with its last name replaces it.
 #[derive(Debug, Default)]
 pub(super) struct LinkTracker {
-    pub(super) name: Vec<u8>,
+    pub(super) name: String,
     pub(super) index: u32,
+    pub(super) mtu_bytes: u32,
     /// The index of a device that must not replace it.
     pub(super) excluded: u32,
     pub(super) replacements: u64,
@@ -83,7 +86,7 @@ impl LinkTracker {
     /// The initial state: the device does not exist.
     pub(super) fn new(name: &str) -> Self {
         Self {
-            name: name.as_bytes().to_vec(),
+            name: name.to_owned(),
             ..Self::default()
         }
     }
@@ -94,23 +97,28 @@ impl LinkTracker {
         let name = notification.name.unwrap_or_default();
         if notification.index == self.index && self.index != 0 {
             if !name.is_empty() {
-                self.name = name.to_vec();
+                self.name = String::from_utf8_lossy(name).into_owned();
             }
             if notification.is_removed {
                 self.absent(notification.is_moved);
             } else {
-                self.set(notification.flags);
+                self.present(notification);
             }
         } else if self.index == 0
-            && name == self.name
+            && name == self.name.as_bytes()
             && !notification.is_removed
             && notification.index != self.excluded
         {
             self.was_down = true;
             self.replacements += 1;
             self.index = notification.index;
-            self.set(notification.flags);
+            self.present(notification);
         }
+    }
+
+    fn present(&mut self, notification: Notification<'_>) {
+        self.mtu_bytes = notification.mtu_bytes.unwrap_or(self.mtu_bytes);
+        self.set(notification.flags);
     }
 
     /// Records that the device is absent.

@@ -16,6 +16,7 @@ fn notification(flags: u32) -> Notification<'static> {
         index: INDEX,
         name: Some(DEVICE.as_bytes()),
         flags,
+        mtu_bytes: None,
         is_removed: false,
         is_moved: false,
     }
@@ -306,7 +307,7 @@ fn renamed_device_is_followed_by_index() {
     };
     tracker.apply(renamed(false));
     assert!(!tracker.take().was_down);
-    assert_eq!(tracker.name, b"wan0");
+    assert_eq!(tracker.name, "wan0");
     let other = |index, name| Notification {
         index,
         name: Some(name),
@@ -348,10 +349,25 @@ fn other_devices_are_ignored() {
         index: 8,
         name: Some(b"veth00"),
         flags: 0,
+        mtu_bytes: Some(576),
         is_removed: true,
         is_moved: false,
     });
     assert!(!tracker.take().was_down);
+    assert_eq!(tracker.mtu_bytes, 0);
+}
+
+#[test]
+fn mtu_is_that_of_the_last_notification() {
+    let mut tracker = LinkTracker::new(DEVICE);
+    for mtu_bytes in [Some(1500), None, Some(9000)] {
+        tracker.apply(Notification {
+            mtu_bytes,
+            ..notification(UP)
+        });
+        let _ = tracker.take();
+        assert_eq!(tracker.mtu_bytes, mtu_bytes.unwrap_or(1500));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::kind::{self, DeviceKind, ENTRIES};
+use super::kind::{self, DeviceKind};
 use super::number;
 
 /// A device in sysfs at one moment. Each value is consistent, the set is not atomic.
@@ -227,20 +227,14 @@ fn speed_bits_per_s(mbit_per_s: u64) -> Option<u64> {
 
 fn queues(directory: &Path, problems: &mut Vec<String>) -> Vec<Queue> {
     let path = directory.join("queues");
-    let entries = match fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(error) => {
-            note(problems, "queues", &error);
-            return Vec::new();
-        }
-    };
-    let number = |entry: fs::DirEntry| {
-        let name = entry.file_name();
-        number::parse(name.to_str()?.strip_prefix("tx-")?.as_bytes())
-    };
-    let mut numbers: Vec<u32> = entries
-        .take(ENTRIES)
-        .filter_map(|entry| u32::try_from(number(entry.ok()?)?).ok())
+    let names = kind::names(&path).unwrap_or_else(|error| {
+        note(problems, "queues", &error);
+        Vec::new()
+    });
+    let number = |name: &String| number::parse(name.strip_prefix("tx-")?.as_bytes());
+    let mut numbers: Vec<u32> = names
+        .iter()
+        .filter_map(|name| u32::try_from(number(name)?).ok())
         .collect();
     numbers.sort_unstable();
     numbers.dedup();

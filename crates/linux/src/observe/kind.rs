@@ -1,12 +1,13 @@
 //! What kind a device is, and the devices that it sends through.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::number;
 
 /// Maximum number of directory entries read, devices or queues: far more than any machine has.
-pub(super) const ENTRIES: usize = 16_384;
+const ENTRIES: usize = 16_384;
 
 /// Kinds of devices that differ in where a byte limit can apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,8 +55,9 @@ fn has_type(directory: &Path, name: &str) -> bool {
 /// Returns the devices that `directory` sends through: members, ports, the device below a VLAN, or
 /// the conduit of a switch port.
 pub(super) fn lower(directory: &Path, kind: DeviceKind) -> Vec<String> {
-    let linked = names(directory).filter_map(|it| Some(it.strip_prefix("lower_")?.to_owned()));
-    let mut lower: Vec<String> = linked.collect();
+    let names = names(directory).unwrap_or_default();
+    let linked = names.iter().filter_map(|it| it.strip_prefix("lower_"));
+    let mut lower: Vec<String> = linked.map(str::to_owned).collect();
     if let (true, DeviceKind::SwitchPort, Some(all)) = (lower.is_empty(), kind, directory.parent())
     {
         lower.extend(conduit(directory, all));
@@ -70,9 +72,8 @@ fn conduit(port: &Path, all: &Path) -> Option<String> {
     let has_index = |name: &&String| {
         index.is_some() && number::of_path(&all.join(name).join("ifindex")).ok() == index
     };
-    let candidates: Vec<String> = names(all)
-        .filter(|name| DeviceKind::of(&all.join(name)) == DeviceKind::Hardware)
-        .collect();
+    let mut candidates = names(all).unwrap_or_default();
+    candidates.retain(|name| DeviceKind::of(&all.join(name)) == DeviceKind::Hardware);
     match (candidates.iter().find(has_index), &candidates[..]) {
         (Some(name), _) => Some(name.clone()),
         (None, [only]) => Some(only.clone()),
@@ -80,7 +81,9 @@ fn conduit(port: &Path, all: &Path) -> Option<String> {
     }
 }
 
-fn names(directory: &Path) -> impl Iterator<Item = String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().take(ENTRIES);
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+/// Returns the names in a directory. A name that is not UTF-8 is omitted.
+pub(super) fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(directory)?.take(ENTRIES);
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    Ok(names.collect())
 }

@@ -2,7 +2,8 @@
 //!
 //! [`Sysfs`] reads a device with all its queues once; a [`QueueSampler`] samples one queue
 //! repeatedly, in about a microsecond each time. [`qdiscs`] and [`offload`] read attributes that
-//! sysfs lacks, over netlink and ethtool. Only [`write_tunable`] changes anything.
+//! sysfs lacks, over netlink and ethtool. Only [`write_tunable`] and
+//! [`Sysfs::set_threaded_polling`] change anything.
 //!
 //! A file can be missing (an older kernel), forbidden or malformed, and a device can be removed
 //! while it is read. Such a value is `None`, and [`Device::problems`] has the reason.

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::link;
-use crate::link::message::{Message, attribute, u32_at, u64_at};
+use crate::link::message::{LIST, Message, attribute, u32_at, u64_at};
 use crate::netns::NetNs;
 
 /// `struct tcmsg`, which the attributes follow.
@@ -93,8 +93,7 @@ pub fn qdiscs(ns: &NetNs, device: &str) -> io::Result<Vec<Qdisc>> {
     ] {
         let mut fixed = [0; FIXED_BYTES];
         fixed[4..8].copy_from_slice(&index.to_ne_bytes());
-        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        let request = Message::new(question, flags, &fixed);
+        let request = Message::new(question, LIST, &fixed);
         ns.request(call, device, request, |kind, payload| {
             if kind == response {
                 let is_class = response == libc::RTM_NEWTCLASS;

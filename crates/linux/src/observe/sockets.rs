@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::error::Context;
-use crate::link::message::{Message, attribute, attributes, u32_at};
+use crate::link::message::{LIST, Message, attribute, attributes, u32_at};
 use crate::link::{self, RouteSocket};
 use crate::netns::NetNs;
 
@@ -123,8 +123,7 @@ pub fn sockets(ns: &NetNs) -> io::Result<Vec<Socket>> {
             fixed[1] = number as u8;
             fixed[2] = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
             fixed[4..8].copy_from_slice(&states.to_ne_bytes());
-            let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-            let request = Message::new(SOCK_DIAG_BY_FAMILY, flags, &fixed);
+            let request = Message::new(SOCK_DIAG_BY_FAMILY, LIST, &fixed);
             let result = diag.request(request, |kind, payload| {
                 if kind == SOCK_DIAG_BY_FAMILY {
                     found.extend(Socket::parse(payload, protocol));
@@ -149,8 +148,7 @@ pub fn addresses(ns: &NetNs, device: &str) -> io::Result<Vec<IpAddr>> {
     const FIXED_BYTES: usize = 8;
     let index = link::index(ns, device)?;
     let mut found = Vec::new();
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    let request = Message::new(libc::RTM_GETADDR, flags, &[0; FIXED_BYTES]);
+    let request = Message::new(libc::RTM_GETADDR, LIST, &[0; FIXED_BYTES]);
     ns.request("RTM_GETADDR", device, request, |kind, payload| {
         if kind != libc::RTM_NEWADDR || u32_at(payload, 4) != Some(index) {
             return;

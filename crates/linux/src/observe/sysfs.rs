@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::device::{self, Device};
-use super::kind::ENTRIES;
+use super::kind;
 use super::number;
 use crate::error::{Context, failed};
 use crate::link::check_name;
@@ -55,12 +55,8 @@ impl Sysfs {
     /// nowhere, as in a copy of the links alone.
     pub fn devices(&self) -> io::Result<Vec<String>> {
         let path = self.root.join("class/net");
-        let entries = std::fs::read_dir(&path).context("read", &path)?;
-        let mut names: Vec<String> = entries
-            .take(ENTRIES)
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| check_name(name).is_ok())
-            .collect();
+        let mut names = kind::names(&path).context("read", &path)?;
+        names.retain(|name| check_name(name).is_ok());
         // A device that was removed meanwhile has no link either.
         let leads_nowhere_at = |name: &&String| {
             let link = path.join(name);
@@ -83,6 +79,18 @@ impl Sysfs {
     /// `InvalidInput` for an invalid name.
     pub fn device(&self, name: &str) -> io::Result<Device> {
         device::read(&self.directory_of(name)?, name)
+    }
+
+    /// Sets whether a thread of its own polls the device, instead of the softirq. The driver must
+    /// use NAPI: of a veth, the end with an XDP program.
+    ///
+    /// # Errors
+    /// `NotFound` if the device does not exist; `PermissionDenied` without CAP_NET_ADMIN;
+    /// `Unsupported` if the driver does not poll.
+    pub fn set_threaded_polling(&self, device: &str, is_threaded: bool) -> io::Result<()> {
+        let path = self.directory_of(device)?.join("threaded");
+        std::fs::write(path, if is_threaded { "1" } else { "0" })
+            .context("write /sys/class/net/DEV/threaded", device)
     }
 
     /// Returns the directory of a device.

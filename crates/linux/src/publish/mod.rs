@@ -21,15 +21,15 @@ mod layout;
 mod reader;
 
 use std::env;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, flock, linkat};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat};
 use rustix::process::geteuid;
 use taut_path::queue::MonitorSnapshot;
 
@@ -109,13 +109,9 @@ impl Publisher {
         // Removes files of killed programs.
         drop(read(&[directory.to_owned()]));
         // Has no name before it is locked and complete.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(libc::O_TMPFILE)
-            .open(directory)
-            .context("open", directory)?;
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = File::from(rustix::fs::open(directory, flags, mode).context("open", directory)?);
         flock(&file, FlockOperation::NonBlockingLockExclusive).context("flock", directory)?;
         let words = Words::map(&file, FILE_WORDS).context("mmap", directory)?;
         layout::write_head(words.all(), program);

@@ -3,13 +3,13 @@
 //! The file is read and not mapped: if it is truncated, a read ends early, without a signal to the
 //! process.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, fence};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -55,10 +55,8 @@ pub fn read(directories: &[PathBuf]) -> Published {
             }
         }
     }
-    published.queues.sort_by(|a, b| {
-        let key = |it: &PublishedQueue| (it.process, it.device.clone(), it.queue);
-        key(a).cmp(&key(b))
-    });
+    let key = |it: &PublishedQueue| (it.process, it.device.clone(), it.queue);
+    published.queues.sort_by_cached_key(key);
     published
 }
 
@@ -70,15 +68,12 @@ fn is_own(directory: &Path) -> bool {
 }
 
 fn read_file(path: &Path, may_remove: bool, queues: &mut Vec<PublishedQueue>) -> io::Result<()> {
-    let opened = OpenOptions::new()
-        .read(true)
-        // Neither follows a link nor blocks on a pipe.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path);
-    let file = match opened {
+    // Neither follows a link nor blocks on a pipe.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match open(path, flags, Mode::empty()) {
         // It was removed in the meantime.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
+        Err(Errno::NOENT) => return Ok(()),
+        file => File::from(file?),
     };
     if !file.metadata()?.is_file() {
         return Ok(());

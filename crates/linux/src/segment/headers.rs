@@ -1,45 +1,32 @@
 //! The headers of a GSO packet.
 
-use std::fmt;
-
 use crate::checksum::ChecksumKind;
 use crate::layers::{self, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV6_BYTES, UDP_BYTES, u16_at};
+use crate::vlan;
 use crate::vnet_header::{Segments, VirtioNetHeader};
 
 const TCP_BYTES: usize = 20;
-
-/// VLAN tags, of customers and of providers.
-const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 
 /// Extension headers of IPv6 that are the same in each segment: hop-by-hop and destination options.
 /// A routing header changes the bytes that the checksum covers.
 const IPV6_OPTIONS: [u8; 2] = [0, 60];
 
 /// Why a GSO packet is not segmented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SegmentError {
     /// Not a GSO packet.
+    #[error("not a GSO packet")]
     Plain,
     /// The packet to be segmented is inside another one, or behind headers that change with it.
+    #[error("a GSO packet inside a tunnel")]
     Tunnel,
     /// A GSO type other than TCP over IPv4 or IPv6, or UDP datagrams of one size.
+    #[error("an unknown GSO type")]
     Kind,
     /// The lengths in its headers differ from those of the frame.
+    #[error("a GSO packet with inconsistent lengths")]
     Malformed,
 }
-
-impl fmt::Display for SegmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Plain => "not a GSO packet",
-            Self::Tunnel => "a GSO packet inside a tunnel",
-            Self::Kind => "an unknown GSO type",
-            Self::Malformed => "a GSO packet with inconsistent lengths",
-        })
-    }
-}
-
-impl std::error::Error for SegmentError {}
 
 /// The headers that are repeated in each segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,15 +147,8 @@ pub(super) fn has_outer_checksum(header: VirtioNetHeader, frame: &[u8]) -> bool 
 
 /// Returns the EtherType behind all VLAN tags, and the offset of its packet.
 fn network(frame: &[u8]) -> Option<(u16, usize)> {
-    let mut at = 12;
-    loop {
-        let ethertype = u16_at(frame, at)?;
-        at += 2;
-        if !ETHERTYPES_VLAN.contains(&ethertype) {
-            return Some((ethertype, at));
-        }
-        at += 2;
-    }
+    let at = 12 + vlan::tags(frame).count() * vlan::TAG_BYTES as usize;
+    Some((u16_at(frame, at)?, at + 2))
 }
 
 /// Returns `true` if a length field of IP describes `bytes`. It is 0 if they exceed its 16 bits

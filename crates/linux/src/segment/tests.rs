@@ -294,7 +294,7 @@ fn accurate_ecn_sets_cwr_in_all_segments() {
     let made = plain();
     let (frame, header) = (made.frame(), made.header());
     let once = Segmenter::of(header, &frame).expect("cuts");
-    for (segmenter, cwr) in [(once, 0), (once.with_accurate_ecn(), 0x80)] {
+    for (segmenter, cwr) in [(once, 0), (once.with_accurate_ecn(true), 0x80)] {
         let (mut slot, mut headers) = (vec![0; frame.len()], [0; 200]);
         for (index, flags) in [0x90, 0x10 | cwr, 0x19 | cwr].into_iter().enumerate() {
             segmenter

@@ -19,16 +19,6 @@ pub(super) fn ifreq(name: &str) -> libc::ifreq {
     request
 }
 
-/// Returns the MTU of the device `name` in bytes, in the namespace of the socket `fd`.
-pub(crate) fn mtu(fd: impl AsFd, name: &str) -> io::Result<libc::c_int> {
-    let fd = fd.as_fd().as_raw_fd();
-    let mut request = ifreq(name);
-    // SAFETY: SIOCGIFMTU reads and writes one `ifreq`, which `request` is.
-    check(unsafe { libc::ioctl(fd, libc::SIOCGIFMTU as _, &raw mut request) })?;
-    // SAFETY: the call succeeded, so the kernel has written the MTU.
-    Ok(unsafe { request.ifr_ifru.ifru_mtu })
-}
-
 /// Returns the flags of the device `name` (`IFF_*`, the lower 16 bits), in the namespace of the
 /// socket `fd`.
 pub(crate) fn flags(fd: impl AsFd, name: &str) -> io::Result<u16> {

@@ -6,7 +6,6 @@
 pub(crate) mod bpf;
 pub(crate) mod device;
 pub(crate) mod ethtool;
-mod mapping;
 pub(crate) mod packet_ring;
 pub(crate) mod shared_file;
 pub(crate) mod signal;

@@ -10,10 +10,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::mm::MapFlags;
+use memmap2::{MmapOptions, MmapRaw};
 use rustix::param::page_size;
 
-use super::mapping::Mapping;
 use super::socket::set_option;
 
 /// Offset of a frame in its slot without `PACKET_TX_HAS_OFF`: the header's aligned length
@@ -59,7 +58,7 @@ impl Geometry {
 /// accesses bytes.
 #[derive(Debug)]
 pub(crate) struct PacketRing {
-    mapping: Mapping,
+    mapping: MmapRaw,
     geometry: Geometry,
 }
 
@@ -73,8 +72,9 @@ impl PacketRing {
             tp_frame_nr: ring.slots as u32,
         };
         set_option(&fd, libc::SOL_PACKET, libc::PACKET_TX_RING, request)?;
+        let mapping = MmapOptions::new().len(ring.bytes()).map_raw(&fd.as_fd())?;
         let memory = Arc::new(Self {
-            mapping: Mapping::shared(fd.as_fd(), 0, ring.bytes(), MapFlags::empty())?,
+            mapping,
             geometry: ring,
         });
         Ok((SlotWriter(Arc::clone(&memory)), memory))
@@ -87,7 +87,7 @@ impl PacketRing {
         // that of a 32-bit field of the header, so the word is inside and aligned (a slot starts at
         // a power of two of at least 64). The mapping lives as long as `self`. This process
         // accesses it only as an atomic.
-        unsafe { AtomicU32::from_ptr(self.mapping.start().as_ptr().add(at).cast()) }
+        unsafe { AtomicU32::from_ptr(self.mapping.as_mut_ptr().add(at).cast()) }
     }
 
     fn status_word(&self, packet: u64) -> &AtomicU32 {
@@ -143,7 +143,7 @@ impl SlotWriter {
         // here does either.
         let bytes = unsafe {
             let at = ring.slot_start(packet) + FRAME_OFFSET;
-            let start = ring.mapping.start().as_ptr().add(at);
+            let start = ring.mapping.as_mut_ptr().add(at);
             std::slice::from_raw_parts_mut(start, length_bytes)
         };
         let Some(frame_bytes) = write(bytes) else {

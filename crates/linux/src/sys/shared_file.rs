@@ -2,18 +2,15 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 
+use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::mm::MapFlags;
-
-use super::mapping::Mapping;
 
 /// A file's bytes as words that both sides access as atomics.
 #[derive(Debug)]
 pub(crate) struct Words {
-    mapping: Mapping,
+    mapping: MmapRaw,
     number: usize,
 }
 
@@ -23,7 +20,7 @@ impl Words {
     pub(crate) fn map(file: &File, number: usize) -> io::Result<Self> {
         let bytes = number * size_of::<AtomicU64>();
         fallocate(file, FallocateFlags::empty(), 0, bytes as u64)?;
-        let mapping = Mapping::shared(file.as_fd(), 0, bytes, MapFlags::empty())?;
+        let mapping = MmapOptions::new().len(bytes).map_raw(file)?;
         Ok(Self { mapping, number })
     }
 
@@ -32,6 +29,6 @@ impl Words {
         // SAFETY: the mapping starts at a page, has `number` words, and lives as long as `self`; a
         // word of any value is a valid atomic. The file keeps its length, because its directory is
         // accessible to its owner only.
-        unsafe { std::slice::from_raw_parts(self.mapping.start().cast().as_ptr(), self.number) }
+        unsafe { std::slice::from_raw_parts(self.mapping.as_ptr().cast(), self.number) }
     }
 }

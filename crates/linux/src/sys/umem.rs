@@ -7,8 +7,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use concurrent_queue::ConcurrentQueue;
-
-use super::mapping::Mapping;
+use memmap2::{MmapOptions, MmapRaw};
 
 /// Not in use.
 const FREE: u32 = 0;
@@ -24,7 +23,7 @@ const ABANDONED_AND_FREE: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Umem {
-    mapping: Mapping,
+    mapping: MmapRaw,
     frame_bytes: usize,
     states: Box<[AtomicU32]>,
     free: ConcurrentQueue<u32>,
@@ -40,8 +39,10 @@ impl Umem {
         }
         let (frames, frame_bytes) = (frames as usize, frame_bytes as usize);
         let length = frames.checked_mul(frame_bytes);
+        let length = length.ok_or(io::ErrorKind::InvalidInput)?;
+        let mapping = MmapOptions::new().len(length).populate().map_anon()?;
         Ok(Self {
-            mapping: Mapping::anonymous(length.ok_or(io::ErrorKind::InvalidInput)?)?,
+            mapping: mapping.into(),
             frame_bytes,
             states: (0..frames).map(|_| AtomicU32::new(FREE)).collect(),
             free,
@@ -50,7 +51,7 @@ impl Umem {
 
     /// Returns its start, for the kernel.
     pub(crate) fn address(&self) -> u64 {
-        self.mapping.start().as_ptr() as u64
+        self.mapping.as_ptr() as u64
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -143,11 +144,8 @@ impl Umem {
         // kernel does not own it. It is lent now, so no other code here accesses it until `_lent`
         // is dropped, which is after `bytes`. The memory was zeroed by the kernel.
         let bytes = unsafe {
-            let start = self
-                .mapping
-                .start()
-                .as_ptr()
-                .add(index as usize * self.frame_bytes);
+            let at = index as usize * self.frame_bytes;
+            let start = self.mapping.as_mut_ptr().add(at);
             std::slice::from_raw_parts_mut(start, self.frame_bytes)
         };
         Some(work(bytes))

@@ -6,10 +6,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustix::mm::MapFlags;
+use memmap2::{MmapOptions, MmapRaw};
 use rustix::net::xdp::XdpRingOffset;
 
-use super::mapping::Mapping;
 use crate::shared_ring::Memory;
 
 /// A frame in the TX and RX rings: `struct xdp_desc`, without its options.
@@ -48,7 +47,7 @@ const FLAGS: usize = 2;
 /// rings, see [`Descriptor`], and one in the FILL and COMPLETION rings: an address in the umem.
 #[derive(Debug)]
 pub struct MappedRing<const WORDS: usize> {
-    _mapping: Mapping,
+    _mapping: MmapRaw,
     words: [NonNull<AtomicU32>; 3],
     first_slot: NonNull<[AtomicU64; WORDS]>,
     slots: u32,
@@ -78,8 +77,12 @@ impl<const WORDS: usize> MappedRing<WORDS> {
         if !slots.is_power_of_two() || !inside || !first_slot.is_multiple_of(8) {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let mapping = Mapping::shared(fd.as_fd(), page_offset, mapping_bytes, MapFlags::POPULATE)?;
-        let start = mapping.start();
+        let mapping = MmapOptions::new()
+            .offset(page_offset)
+            .len(mapping_bytes)
+            .populate()
+            .map_raw(&fd.as_fd())?;
+        let start = NonNull::new(mapping.as_mut_ptr()).ok_or(io::ErrorKind::InvalidData)?;
         // SAFETY: all four are inside the mapping, as was checked above: words before the slots,
         // aligned; the slots up to its end, and a mapping starts at a page.
         let (words, first_slot) = unsafe {

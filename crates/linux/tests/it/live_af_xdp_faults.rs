@@ -6,6 +6,7 @@ use std::io;
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig, XdpMode};
 use taut_linux::link::{self, LinkMonitor, LinkState, RootQdisc};
+use taut_linux::observe::Sysfs;
 use taut_linux::{Frames, NetNs, Port, errno, sched};
 use taut_path::driver::CompletionStatus;
 use taut_path::tunables::Setting;
@@ -24,7 +25,6 @@ const CONFIG: XdpConfig = XdpConfig {
     frame_bytes: 2048,
     fill_frames: FILL_FRAMES,
     mode: XdpMode::Copy,
-    budget_packets: 256,
 };
 
 /// A veth into a bridge, whose other port has a shaper before the far side: behind that shaper,
@@ -392,7 +392,8 @@ fn threaded_polling_peer_has_valid_completions() {
     let redirect = taut_linux::af_xdp::Redirect::Native;
     let (_tx, _completions, mut receiver, peer_frames) =
         AfXdp::open_both(&far, "far", &CONFIG, redirect).expect("opens");
-    link::set_threaded_polling(&far, "far", true).expect("polls");
+    let sysfs = Sysfs::of_netns(&far).expect("sysfs");
+    sysfs.set_threaded_polling("far", true).expect("polls");
     let mut sender = Sender::new(&near, "dql");
     until("it is believed", || {
         sender.step(64);

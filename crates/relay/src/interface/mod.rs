@@ -6,7 +6,7 @@ mod xdp;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use taut_linux::{Capability, Frames, NetNs, Port, VirtioNetHeader};
+use taut_linux::{CapabilitySet, Frames, NetNs, Port, VirtioNetHeader};
 
 use crate::source::Renewal;
 
@@ -33,8 +33,8 @@ pub trait Interface: Sized {
     fn open(config: &InterfaceConfig<'_>) -> io::Result<(Self::Port, Self::Frames, Self)>;
 
     /// Returns the capabilities that reopening needs, after the interface is open.
-    fn kept() -> io::Result<Vec<Capability>> {
-        Ok(vec![Capability::NetRaw])
+    fn kept() -> io::Result<CapabilitySet> {
+        Ok(CapabilitySet::NET_RAW)
     }
 
     /// Opens a new ring. Packets received but not taken might be lost. On another device, it opens

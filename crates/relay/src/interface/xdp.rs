@@ -9,7 +9,7 @@ use taut_linux::af_xdp::{
     raise_locked_memory,
 };
 use taut_linux::segment::complete_partial_checksum;
-use taut_linux::{Capability, Frames, NetNs, VirtioNetHeader, link};
+use taut_linux::{CapabilitySet, Frames, NetNs, VirtioNetHeader, effective_capabilities, link};
 
 use super::{Interface, InterfaceConfig, MissedPackets};
 use crate::source::Renewal;
@@ -69,7 +69,6 @@ impl Interface for XdpInterface {
             frames: config.frames.saturating_add(RECEIVE_FRAMES),
             frame_bytes: FRAME_BYTES,
             fill_frames: RECEIVE_FRAMES,
-            budget_packets: config.ring_slots,
             ..XdpConfig::default()
         };
         let (tx, completions, receiver, frames) =
@@ -88,10 +87,10 @@ impl Interface for XdpInterface {
 
     /// A new socket registers its umem again, which is locked memory. The descriptors of the
     /// program and its map stay open, so they need no capability.
-    fn kept() -> io::Result<Vec<Capability>> {
-        let mut kept = vec![Capability::NetRaw];
-        if raise_locked_memory().is_err() && Capability::IpcLock.is_held()? {
-            kept.push(Capability::IpcLock);
+    fn kept() -> io::Result<CapabilitySet> {
+        let mut kept = CapabilitySet::NET_RAW;
+        if raise_locked_memory().is_err() {
+            kept |= effective_capabilities()? & CapabilitySet::IPC_LOCK;
         }
         Ok(kept)
     }

@@ -3,12 +3,11 @@
 use std::io;
 
 use taut_dql::Stall;
-use taut_linux::link::LinkState;
+use taut_linux::link::{self, LinkState};
 use taut_linux::{Port, interrupt};
 
 use super::Relay;
 use crate::direction::Direction;
-use crate::egress::is_missing;
 use crate::run_control::{Event, RunControl};
 use crate::source::{Renewal, Source};
 
@@ -41,7 +40,7 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
     /// Reports a failure once.
     fn report(&mut self, at: usize, error: &io::Error) {
         // Down or removed: the poll of the link reports that.
-        if matches!(error.kind(), io::ErrorKind::NetworkDown) || is_missing(error) {
+        if matches!(error.kind(), io::ErrorKind::NetworkDown) || link::is_absent(error) {
             return;
         }
         let text = error.to_string();

@@ -11,7 +11,7 @@ use std::thread;
 use anyhow::Context;
 use taut_linux::interrupt;
 use taut_linux::link;
-use taut_linux::{Capability, NetNs, retain_capabilities, sched};
+use taut_linux::{CapabilitySet, NetNs, retain_capabilities, sched};
 use taut_relay::bridge::{Bridge, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
@@ -77,8 +77,8 @@ fn run<I: Interface>(options: &Forward, ns: &NetNs, names: [&str; 2]) -> anyhow:
     let (mut offloads, messages) = OffloadHelper::start(names, tags)
         .context("start the helper process for receive offloads")?;
     let kept = I::kept()?;
-    retain_capabilities(&kept)?;
-    if kept.contains(&Capability::IpcLock) {
+    retain_capabilities(kept)?;
+    if kept.contains(CapabilitySet::IPC_LOCK) {
         say!("taut: cannot raise RLIMIT_MEMLOCK; keeping CAP_IPC_LOCK");
     }
     for remark in remarks.into_iter().chain(messages).chain(bridge.remarks()) {
