@@ -8,8 +8,7 @@ use toml::Table;
 use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::run::{Run, SharedRun};
-use crate::scenario::Scenario;
-use crate::schema::file;
+use crate::schema::{Schema, file};
 use crate::{
     blind_sender, codel_under_load, limit_rules, pauses, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,
@@ -50,7 +49,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    const fn of<S: Scenario>() -> Self {
+    const fn of<S: Schema>() -> Self {
         Self {
             name: S::NAME,
             file: S::FILE,
@@ -63,7 +62,7 @@ impl Entry {
     }
 
     /// Creates another scenario of the same kind.
-    const fn named<S: Scenario>(name: &'static str, file: &'static str) -> Self {
+    const fn named<S: Schema>(name: &'static str, file: &'static str) -> Self {
         Self {
             name,
             file,
@@ -112,7 +111,7 @@ pub(crate) fn prepare_one(text: &str, seed: u64) -> Result<SharedRun, ScenarioEr
 }
 
 /// Returns the file of these settings.
-pub fn file(settings: &impl Scenario) -> String {
+pub fn file(settings: &impl Schema) -> String {
     toml::to_string(settings).expect("what was read from TOML can be written as TOML")
 }
 
@@ -121,7 +120,7 @@ pub fn file(settings: &impl Scenario) -> String {
 ///
 /// # Errors
 /// If the file cannot be parsed (with line and column), or a setting is out of its range.
-pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
+pub fn read<S: Schema>(text: &str) -> Result<S, ScenarioError> {
     let stated: Table = toml::from_str(text)?;
     let mut all: Table = toml::from_str(find(text)?.file)?;
     all.extend(stated);
@@ -142,7 +141,6 @@ pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Schema;
     use crate::sweep;
 
     #[test]

@@ -13,27 +13,26 @@ use taut_report::document::{DOCUMENT_VERSION, Document};
 /// Called with the name of the running case, the number of finished cases, and the total.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Settings with a seed, their cases, and the results of the finished cases.
+/// A scenario with a seed, its cases, and the results of the finished cases.
 pub struct Run<S: Scenario> {
-    scenario: &'static str,
-    settings: S,
+    name: &'static str,
+    scenario: S,
     seed: u64,
     cases: Vec<(String, S::Case)>,
     outcomes: Vec<OnceLock<Results>>,
 }
 
 impl<S: Scenario> Run<S> {
-    /// Creates a run of `settings`, which are those of `scenario`.
+    /// Creates a run of the scenario `name`, whose settings are valid.
     ///
     /// # Errors
-    /// If a setting is invalid, or something that they refer to is not available.
-    pub fn new(scenario: &'static str, settings: S, seed: u64) -> Result<Self, ScenarioError> {
-        settings.validate().map_err(ScenarioError::Setting)?;
-        let cases = settings.cases(seed)?;
+    /// If something that the settings refer to is not available.
+    pub fn new(name: &'static str, scenario: S, seed: u64) -> Result<Self, ScenarioError> {
+        let cases = scenario.cases(seed)?;
         Ok(Self {
-            scenario,
+            name,
             outcomes: cases.iter().map(|_| OnceLock::new()).collect(),
-            settings,
+            scenario,
             seed,
             cases,
         })
@@ -72,7 +71,7 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        let outcome = self.settings.run(&self.cases[case].1, self.seed)?;
+        let outcome = self.scenario.run(&self.cases[case].1, self.seed)?;
         // A repeated case has the same outcome.
         let _ = self.outcomes[case].set(outcome);
         Ok(())
@@ -83,22 +82,23 @@ impl<S: Scenario> AnyRun for Run<S> {
         for outcome in self.outcomes.iter().filter_map(OnceLock::get) {
             results.extend(outcome);
         }
-        self.settings.complete(&mut results);
+        self.scenario.complete(&mut results);
         let Results {
             rows,
             figures,
             series,
             notes,
         } = results;
+        let described = self.scenario.described().unwrap_or(self.name);
         Document {
             version: DOCUMENT_VERSION,
-            scenario: self.scenario,
+            scenario: self.name,
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
             interrupted: false,
             notes,
-            parameters: serde_json::to_value(&self.settings).unwrap_or_default(),
-            columns: Description::of(self.settings.described()).columns(),
+            parameters: serde_json::to_value(&self.scenario).unwrap_or_default(),
+            columns: Description::of(described).columns(),
             summary: S::summary(&rows),
             rows,
             figures,
@@ -107,7 +107,7 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn traces(&self) -> Vec<TraceRow<'_>> {
-        self.settings.traces(self.seed)
+        self.scenario.traces(self.seed)
     }
 }
 

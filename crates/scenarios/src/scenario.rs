@@ -1,5 +1,6 @@
 //! The definition of a scenario.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::description::Description;
@@ -11,8 +12,8 @@ use taut_report::document::{Figure, Series, Summary};
 /// The cases of a scenario, each with its name for progress messages.
 pub type Cases<S> = Result<Vec<(String, <S as Scenario>::Case)>, ScenarioError>;
 
-/// A scenario: settings, cases, and results.
-pub trait Scenario: Schema {
+/// A scenario: its parameters as data, cases, and results.
+pub trait Scenario: Serialize + Send + Sync + 'static {
     /// A part that runs independently of the others.
     type Case: Send + Sync;
 
@@ -32,9 +33,9 @@ pub trait Scenario: Schema {
     /// After an interrupt some are missing.
     fn complete(&self, _results: &mut Results) {}
 
-    /// Returns the name of the [`Description`] of its columns.
-    fn described(&self) -> &'static str {
-        Self::NAME
+    /// Returns the name of the [`Description`] of its columns, unless that is the scenario's own.
+    fn described(&self) -> Option<&'static str> {
+        None
     }
 
     /// Returns a summary, for scenarios with many rows.
@@ -72,7 +73,7 @@ impl Results {
     }
 
     /// Compares `value` with the published result of this id, if the scenario has one.
-    pub(crate) fn compare<S: Scenario>(&mut self, id: String, value: f64) {
+    pub(crate) fn compare<S: Schema>(&mut self, id: String, value: f64) {
         let figure = Description::of(S::NAME).figure(id, value);
         self.figures.extend(figure);
     }

@@ -1,12 +1,13 @@
 //! Settings of a file, defined once: name, type and allowed range of each.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The settings of a scenario, created by `settings!`.
+use crate::scenario::Scenario;
+
+/// A scenario of a file, created by `settings!`.
 ///
-/// Its file contains all of them, and their defaults.
-pub trait Schema: DeserializeOwned + Serialize + Send + Sync + 'static {
+/// Its file contains all settings, and their defaults.
+pub trait Schema: Scenario + DeserializeOwned {
     /// The scenario's name, which is also the value of its file's first key.
     const NAME: &'static str;
     /// Its file, a TOML text.

@@ -13,7 +13,6 @@ use taut_sim::single_queue_bench::{Rule, observe};
 
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
-use crate::schema::Schema;
 use crate::serde_text::as_texts;
 use crate::validation::Validation;
 use traffic::{MAX_VALUES, Traffic};
@@ -163,11 +162,11 @@ impl Scenario for SingleQueueSettings {
         }
     }
 
-    fn described(&self) -> &'static str {
+    fn described(&self) -> Option<&'static str> {
         match self.show {
-            Show::Settled | Show::OverTime => Self::NAME,
-            Show::Phases => "phases",
-            Show::Compared => "compared",
+            Show::Settled | Show::OverTime => None,
+            Show::Phases => Some("phases"),
+            Show::Compared => Some("compared"),
         }
     }
 
