@@ -8,10 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use taut_report::page::{Origin, command_line};
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, SharedRun, run_all};
-use taut_scenarios::show::page;
 
 use super::output::Output;
 use super::progress::progress_line;
@@ -22,10 +20,7 @@ use taut_report::exit;
 pub fn show(run: SharedRun, output: &Output, seed: Option<u64>) -> Result<ExitCode, ExitCode> {
     output.check(&*run)?;
     let interrupt = run_cases(vec![run.clone()], output.jobs(), |_| {})?;
-    let mut document = run.document();
-    document.interrupted = interrupt.is_some();
-    let page = || page(&document, Origin::Simulated, command_line(seed));
-    Ok(output.emit((&document, interrupt), &*run, page))
+    Ok(output.emit(&*run, interrupt, seed))
 }
 
 /// Reports an error of a scenario or of a file that it reads, after `what`.
