@@ -105,7 +105,7 @@ impl BlindSenderSettings {
 impl Scenario for BlindSenderSettings {
     type Case = BlindSenderCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
         let other = |what: &str, when_full| BlindSenderCase {
             what: what.to_owned(),
@@ -143,7 +143,7 @@ impl Scenario for BlindSenderSettings {
             let bench = self.bench(case.when_full, seed);
             TraceRow::bench(name, bench, Rule::off())
         };
-        let cases = self.cases(seed).into_iter().flatten();
+        let cases = self.cases().into_iter().flatten();
         cases.map(row).collect()
     }
 }

@@ -214,7 +214,7 @@ impl CodelUnderLoadSettings {
 impl Scenario for CodelUnderLoadSettings {
     type Case = CodelUnderLoadCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut cases = Vec::new();
         for &kernel in &self.kernels {
             let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";

@@ -119,7 +119,7 @@ impl Scenario for Replay {
     /// The index of a queue, and a rule.
     type Case = (usize, Rule);
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut cases = Vec::new();
         for (at, queue) in self.traffic.iter().enumerate() {
             let rules = self.rules.iter();

@@ -118,7 +118,7 @@ impl RrSizesSettings {
 impl Scenario for RrSizesSettings {
     type Case = RrSizesCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
         let cases = self.sizes.iter().flat_map(both);
         Ok(cases.map(|case| (case.name(), case)).collect())
@@ -154,6 +154,6 @@ impl Scenario for RrSizesSettings {
                 self.world(&case, seed, probe)
             })
         };
-        self.cases(seed).into_iter().flatten().map(row).collect()
+        self.cases().into_iter().flatten().map(row).collect()
     }
 }

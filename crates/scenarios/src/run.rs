@@ -28,7 +28,7 @@ impl<S: Scenario> Run<S> {
     /// # Errors
     /// If something that the settings refer to is not available.
     pub fn new(name: &'static str, scenario: S, seed: u64) -> Result<Self, ScenarioError> {
-        let cases = scenario.cases(seed)?;
+        let cases = scenario.cases()?;
         Ok(Self {
             name,
             outcomes: cases.iter().map(|_| OnceLock::new()).collect(),

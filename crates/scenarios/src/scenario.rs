@@ -21,7 +21,7 @@ pub trait Scenario: Serialize + Send + Sync + 'static {
     ///
     /// # Errors
     /// If something that the settings refer to is not available.
-    fn cases(&self, seed: u64) -> Cases<Self>;
+    fn cases(&self) -> Cases<Self>;
 
     /// Runs a case.
     ///

@@ -154,7 +154,7 @@ impl Scenario for SharedBudgetSettings {
     /// A budget with its name; `None` is the search for the smallest sufficient fixed one.
     type Case = (&'static str, Option<SharedBudget>);
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let rule = |limit| SharedBudget::Rule {
             limit,
             interval_ns: self.interval.0,

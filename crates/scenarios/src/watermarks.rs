@@ -153,7 +153,7 @@ impl MapLoad {
 impl Scenario for WatermarksSettings {
     type Case = MapPoint;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut points = Vec::new();
         for &interrupt_packets in &self.interrupt_packets {
             for &watermark_sixteenths in &self.watermark_sixteenths {

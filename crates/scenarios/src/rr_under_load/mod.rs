@@ -156,7 +156,7 @@ fn discipline(key: &str, spelled: &String) -> Validation {
 impl Scenario for Settings {
     type Case = Case;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let cases = self.rows.cases(&self.limits, &self.late_segmentation);
         let cases = cases.into_iter().map(|case| (case.to_string(), case));
         Ok(cases.collect())
@@ -179,6 +179,6 @@ impl Scenario for Settings {
                 self.world(&case, seed, probe)
             })
         };
-        self.cases(seed).into_iter().flatten().map(row).collect()
+        self.cases().into_iter().flatten().map(row).collect()
     }
 }

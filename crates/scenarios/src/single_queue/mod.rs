@@ -137,7 +137,7 @@ impl Scenario for SingleQueueSettings {
     type Case = SingleQueueCase;
 
     /// Returns the traffic under each rule, unless rules are compared.
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let with = |rule: Option<Rule>| {
             let traffic = self.traffic.iter().cloned();
             traffic.map(move |traffic| {

@@ -97,7 +97,7 @@ impl SoftwareConsumerSettings {
 impl Scenario for SoftwareConsumerSettings {
     type Case = SoftwareConsumerCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut cases = Vec::new();
         for &consumer in &self.consumers {
             for &core in &self.cores {
