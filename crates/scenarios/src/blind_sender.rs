@@ -1,7 +1,5 @@
 //! E10: reactions of a sender to `ENOBUFS` ("no buffer space"), and their cost.
 
-use serde_json::json;
-
 use crate::one_queue::saturated;
 use crate::prelude::*;
 use taut_sim::nic::InterruptRule;
@@ -133,8 +131,8 @@ impl Scenario for BlindSenderSettings {
             "dropped_packets": seen.drops,
         }));
         let asleep_ms = 1e3 / per_s(seen.wakeups).max(f64::MIN_POSITIVE);
-        found.compare::<Self>(format!("E10, {}, kpps", case.what), kpps);
-        found.compare::<Self>(format!("E10, {}, ms", case.what), asleep_ms);
+        found.compare(format!("E10, {}, kpps", case.what), kpps);
+        found.compare(format!("E10, {}, ms", case.what), asleep_ms);
         Ok(found)
     }
 

@@ -4,7 +4,6 @@
 mod codel_2012;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use taut_path::Qdisc;
 use taut_path::qdisc::by_name;
 
@@ -247,8 +246,8 @@ impl Scenario for CodelUnderLoadSettings {
             ..Results::row(row)
         };
         let (claim, name) = (case.kernel.claim(), case.name());
-        found.compare::<Self>(format!("E7, {claim}, {name}, rate"), tps);
-        found.compare::<Self>(format!("E7, {claim}, {name}, in the discipline"), packets);
+        found.compare(format!("E7, {claim}, {name}, rate"), tps);
+        found.compare(format!("E7, {claim}, {name}, in the discipline"), packets);
         Ok(found)
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Table;
 
-use crate::description::Description;
+use crate::description::{Description, file};
 use crate::error::ScenarioError;
 use crate::run::{Run, SharedRun};
-use crate::schema::{Schema, file};
+use crate::schema::Schema;
 use crate::{
     blind_sender, codel_under_load, limit_rules, pauses, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,

@@ -3,9 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::description::Description;
+use crate::description::published_figure;
 use crate::error::ScenarioError;
-use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{Figure, Series, Summary};
 
@@ -33,7 +32,8 @@ pub trait Scenario: Serialize + Send + Sync + 'static {
     /// After an interrupt some are missing.
     fn complete(&self, _results: &mut Results) {}
 
-    /// Returns the name of the [`Description`] of its columns, unless that is the scenario's own.
+    /// Returns the name of the [`Description`](crate::description::Description) of its columns,
+    /// unless that is the scenario's own.
     fn described(&self) -> Option<&'static str> {
         None
     }
@@ -72,10 +72,9 @@ impl Results {
         }
     }
 
-    /// Compares `value` with the published result of this id, if the scenario has one.
-    pub(crate) fn compare<S: Schema>(&mut self, id: String, value: f64) {
-        let figure = Description::of(S::NAME).figure(id, value);
-        self.figures.extend(figure);
+    /// Compares `value` with the published result of this id, if there is one.
+    pub(crate) fn compare(&mut self, id: String, value: f64) {
+        self.figures.extend(published_figure(id, value));
     }
 
     /// Adds the results of another case.

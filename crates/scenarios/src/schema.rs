@@ -25,20 +25,6 @@ pub trait Schema: Scenario + DeserializeOwned {
     }
 }
 
-/// Returns the text of a scenario's file.
-macro_rules! file {
-    ($name:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/files/",
-            $name,
-            ".toml"
-        ))
-    };
-}
-
-pub(crate) use file;
-
 /// Defines the settings of a scenario as a struct with a rule for each: `key: Type => rule`, or
 /// `key: Type where rule` for a rule that needs other settings (by reference, under their names)
 /// and is checked after the rest. A rule is a function of key and value; see [`crate::validation`].
@@ -60,7 +46,7 @@ macro_rules! settings {
 
         impl $crate::schema::Schema for $type {
             const NAME: &'static str = $name;
-            const FILE: &'static str = $crate::schema::file!($name);
+            const FILE: &'static str = $crate::description::file!($name);
 
             #[allow(unused_variables, reason = "few rules need other settings")]
             fn validate(&self) -> Result<(), String> {

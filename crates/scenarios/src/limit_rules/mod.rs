@@ -114,7 +114,7 @@ impl Scenario for LimitRulesSettings {
         source.run(&self.rules, seed, self.seeds)
     }
 
-    fn summary(rows: &[serde_json::Value]) -> Option<Summary> {
+    fn summary(rows: &[Value]) -> Option<Summary> {
         summary::of(rows)
     }
 }

@@ -4,7 +4,6 @@ mod summary;
 
 use std::ops::RangeInclusive;
 
-use serde_json::{Value, json};
 use taut_path::limit::{Limit, Unit};
 
 use crate::prelude::*;

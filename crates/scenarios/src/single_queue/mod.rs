@@ -8,7 +8,6 @@ mod settled;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use taut_sim::single_queue_bench::{Rule, observe};
 
 use crate::limit_rules::RuleName;

@@ -1,7 +1,6 @@
 //! An application that serves many sockets and refills each late: the loss of throughput with small
 //! queues, and the required socket buffers.
 
-use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use super::SmallQueuesSettings;

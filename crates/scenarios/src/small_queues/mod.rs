@@ -3,7 +3,6 @@
 mod late_sockets;
 mod one_stream;
 
-use serde_json::Value;
 use taut_path::AnyLimit;
 
 use crate::budget::Budget;
@@ -196,7 +195,7 @@ impl Scenario for SmallQueuesSettings {
             }
         }
         for (id, kept) in kept_shares {
-            results.compare::<Self>(id, kept);
+            results.compare(id, kept);
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use serde_json::json;
 use taut_measure::meter::{Level, Since};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
@@ -13,16 +12,12 @@ use taut_sim::nic::{Framing, link_ns};
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
-use super::SmallQueuesSettings;
 use crate::budget::Budget;
-use crate::error::ScenarioError;
-use crate::scenario::Results;
+use crate::prelude::*;
 use crate::two_hosts::{
     FIRST_BAND_PRIORITY, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, card, first_band, hosts,
     max_payload_bits_per_s, request_response, stream, world,
 };
-use taut_path::units::{Rate, Time};
-use taut_report::document::Series;
 
 /// The part of the stream with requests.
 pub(super) const STREAM: &str = "stream";
@@ -54,8 +49,9 @@ pub struct OneStream {
 }
 
 impl OneStream {
-    /// Runs it in virtual time; the deferred list runs `deferred` after a flow was added. Returns the row, whose `kept_share` depends on other rows, its
-    /// comparison with published results, and the data below the socket over the measured time.
+    /// Runs it in virtual time, with the deferred list `deferred` after a flow was added to it.
+    /// Returns the row, whose `kept_share` depends on other rows, its comparison with published
+    /// results, and the data below the socket over the measured time.
     pub fn run(&self, deferred: Time, seed: u64) -> Result<Results, ScenarioError> {
         let mut world = self.world(deferred, seed)?;
         world.run_until(self.warm_up_ns)?;
@@ -122,7 +118,7 @@ impl OneStream {
         let (backlog, packet) = (bytes("backlog_p90_bytes"), bytes("packet_mean_bytes"));
         let mut compare = |what: &str, value: f64| {
             let id = format!("E3, {}, {}, {what}", self.rate, self.budget);
-            found.compare::<SmallQueuesSettings>(id, value);
+            found.compare(id, value);
         };
         if self.tso {
             compare("backlog", backlog);

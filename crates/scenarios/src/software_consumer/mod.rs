@@ -2,7 +2,6 @@
 
 mod names;
 
-use serde_json::{Value, json};
 use taut_report::number::one_decimal;
 
 use crate::prelude::*;
@@ -191,7 +190,7 @@ fn compare(
     }
     let mut compare = |what: &str, value| {
         let id = format!("E12, {}, notify {}, {what}", case.consumer, case.notify);
-        found.compare::<SoftwareConsumerSettings>(id, value);
+        found.compare(id, value);
     };
     let seen = |name: &str| {
         let found = limits.iter().find(|(limit, _)| limit.to_string() == name);
