@@ -44,13 +44,12 @@ pub fn run_cases(
             finished(runs[run].as_ref())
         })
     });
-    let (message, code) = match ran {
-        Ok(Ok(Ok(()))) => return Ok(None),
-        Ok(Err(interrupt)) => return Ok(Some(interrupt)),
-        Ok(Ok(Err(error))) => (error.to_string(), exit::USAGE),
-        Err(error) => (error.to_string(), exit::FAILED),
-    };
-    Err(exit::fail(code, message))
+    match ran {
+        Ok(Ok(Ok(()))) => Ok(None),
+        Ok(Err(interrupt)) => Ok(Some(interrupt)),
+        Ok(Ok(Err(error))) => Err(failed("", &error)),
+        Err(error) => Err(exit::fail(exit::FAILED, error)),
+    }
 }
 
 /// Interval at which interrupts are checked.
