@@ -120,10 +120,8 @@ impl CodelUnderLoadCase {
 #[allow(clippy::ptr_arg, reason = "the type of an element")]
 fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
-    both.iter().try_for_each(|spelled| {
-        let found = by_name(spelled).map(drop);
-        found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
-    })
+    let mut both = both.iter();
+    both.try_for_each(|spelled| validation::discipline(key, spelled))
 }
 
 fn spelled(discipline: &str, ecn: bool) -> String {

@@ -36,7 +36,7 @@ settings! {
         /// Interrupt interval.
         coalesce: Time => validation::within(validation::COALESCE_TIMES),
         /// The discipline, in `tc` syntax.
-        qdisc: String => discipline,
+        qdisc: String => validation::discipline,
         /// Limits of the rows with a limit, a row for each.
         #[serde(with = "as_texts")]
         limits: Vec<AnyLimit> => validation::limits(0),
@@ -145,12 +145,6 @@ fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Validation {
         }
         Ok(())
     }
-}
-
-/// Requires a discipline in `tc` syntax.
-fn discipline(key: &str, spelled: &String) -> Validation {
-    let found = qdisc::by_name(spelled).map(drop);
-    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
 }
 
 impl Scenario for Settings {
