@@ -111,8 +111,11 @@ pub(crate) fn prepare_one(text: &str, seed: u64) -> Result<SharedRun, ScenarioEr
 }
 
 /// Returns the file of these settings.
-pub fn file(settings: &impl Schema) -> String {
-    toml::to_string(settings).expect("what was read from TOML can be written as TOML")
+///
+/// # Errors
+/// If the name of a trace file is not UTF-8, as TOML requires.
+pub fn file(settings: &impl Schema) -> Result<String, ScenarioError> {
+    toml::to_string(settings).map_err(|error| ScenarioError::Setting(error.to_string()))
 }
 
 /// Returns the validated settings of a scenario file. A missing key has the value of the scenario's
@@ -154,6 +157,21 @@ mod tests {
             assert_eq!(stated.len(), keys.len(), "{}", entry.name);
             assert!(keys.iter().all(|key| stated.contains_key(*key)), "{keys:?}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn file_name_must_be_utf8() {
+        use std::ffi::OsString;
+        use std::os::unix::ffi::OsStringExt;
+
+        let name = OsString::from_vec(vec![0xff]);
+        let settings = limit_rules::LimitRulesSettings {
+            files: vec![name.into()],
+            ..Schema::defaults()
+        };
+        let error = file(&settings).unwrap_err();
+        assert!(error.to_string().contains("UTF-8"), "{error}");
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub fn run_settings<S: Schema>(
     output: &Output,
 ) -> Result<ExitCode, ExitCode> {
     if output.is_sweep() {
-        return sweep::run(&registry::file(&settings), seed, output);
+        let file = registry::file(&settings).map_err(|error| failed("", &error))?;
+        return sweep::run(&file, seed, output);
     }
     let checked = settings.validate().map_err(ScenarioError::Setting);
     let run = checked.and_then(|()| Run::new(S::NAME, settings, seed));
