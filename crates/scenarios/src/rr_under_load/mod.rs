@@ -114,10 +114,7 @@ impl Settings {
         let latency_ns = world.latency_ns();
         let delivered_bits = (done.arrived_bytes - before) * 8;
         Ok(Row {
-            limit: case.limit.clone(),
-            bql: case.bql(),
-            tso: case.tso,
-            late_segmentation: case.late_segmentation,
+            case: case.clone(),
             inflight_bytes: meter.in_flight_bytes().quantiles(),
             backlog_packets: meter.backlog_packets().quantiles(),
             limit_bytes_p50: case.limits_bytes().then_some(meter.limit_p50()),

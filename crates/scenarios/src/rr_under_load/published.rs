@@ -24,7 +24,7 @@ pub(super) fn published_id(case: &Case) -> Option<String> {
 pub fn figures(rows: &[Row]) -> Vec<Figure> {
     let mut found = Results::default();
     for row in rows {
-        if let Some(id) = published_id(&row.case()) {
+        if let Some(id) = published_id(&row.case) {
             let bytes = row.inflight_bytes.p90 as f64;
             found.compare(format!("{id}/{BYTES}"), bytes);
             found.compare(format!("{id}/{TPS}"), row.rr_tps);
