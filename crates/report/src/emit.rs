@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::csv::csv;
 use crate::document::Document;
 use crate::page::Page;
-use crate::save::save;
+use crate::save::files;
 use crate::{exit, file, say, stdout};
 
 /// The form of a document on standard output.
@@ -55,8 +55,9 @@ pub fn emit<'d>(
 }
 
 fn write_report(path: &Path, page: &Page<'_>) -> Result<(), ExitCode> {
-    let files = save(page, path).map_err(|(path, error)| write_failed("report", &path, &error))?;
-    for path in files {
+    for (path, content) in files(page, path) {
+        let written = file::replace(&path, &content);
+        written.map_err(|error| write_failed("report", &path, &error))?;
         wrote("report", &path);
     }
     Ok(())
