@@ -25,9 +25,9 @@ pub fn show(run: SharedRun, output: &Output, seed: Option<u64>) -> Result<ExitCo
 
 /// Reports an error of a scenario or of a file that it reads, after `what`.
 pub fn failed(what: impl Display, error: &ScenarioError) -> ExitCode {
-    let code = match error.is_io() {
-        true => exit::FAILED,
-        false => exit::USAGE,
+    let code = match error {
+        ScenarioError::Io(_) => exit::FAILED,
+        _ => exit::USAGE,
     };
     exit::fail(code, format_args!("{what}{error}"))
 }
