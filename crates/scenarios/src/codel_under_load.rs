@@ -120,8 +120,8 @@ impl CodelUnderLoadCase {
 #[allow(clippy::ptr_arg, reason = "the type of an element")]
 fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
-    let mut both = both.iter();
-    both.try_for_each(|spelled| validation::discipline(key, spelled))
+    both.iter()
+        .try_for_each(|spelled| validation::discipline(key, spelled))
 }
 
 fn spelled(discipline: &str, ecn: bool) -> String {

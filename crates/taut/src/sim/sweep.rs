@@ -25,7 +25,7 @@ pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode>
     Ok(output.emit(&plan, interrupt, Some(seed)))
 }
 
-/// Runs what is not yet in the file of finished runs, and adds it there.
+/// Executes the unfinished runs, and adds each to the file of finished runs.
 fn run_left(plan: &mut Plan, options: &Output) -> Result<Option<Interrupt>, ExitCode> {
     let mut book = None;
     if let Some(path) = &options.resume {
