@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use pyo3::prelude::*;
 use taut_path::units;
-use taut_scenarios::replay::{Replay, ReplaySettings};
+use taut_scenarios::replay::{ReplaySettings, prepare};
 use taut_sim::single_queue_bench::ParseRuleError;
 
 use crate::document::Document;
@@ -52,7 +51,7 @@ pub fn replay(
         ring: ring.map_or(ReplaySettings::DEFAULT_RING, |ring| ring.0),
     };
     let file = File::open(&path)?;
-    let run = py.detach(|| Replay::new(BufReader::new(file), settings));
-    let run = Arc::new(run.map_err(of_scenario)?);
+    let run = py.detach(|| prepare(BufReader::new(file), settings));
+    let run = run.map_err(of_scenario)?;
     document_of(py, run, jobs, progress.as_ref()).map(Document)
 }

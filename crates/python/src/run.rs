@@ -9,7 +9,7 @@ use taut_report::document::Document as Found;
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_scenarios::run::{AnyRun, SharedRun, all_cores, run_all};
+use taut_scenarios::run::{AnyRun, RunCase, SharedRun, all_cores, run_all};
 use taut_scenarios::{setting, sweep};
 
 use crate::background::run_in_background;
@@ -33,27 +33,28 @@ impl Stoppable {
             false => Ok(()),
         }
     }
-}
 
-impl AnyRun for Stoppable {
-    fn cases(&self) -> usize {
-        self.run.cases()
-    }
-
-    fn name(&self, case: usize) -> String {
-        self.run.name(case)
-    }
-
-    fn run(&self, case: usize) -> Result<(), ScenarioError> {
+    fn run_case(&self, case: &RunCase<'_>) -> Result<(), ScenarioError> {
         self.not_stopped()?;
         let stop = Some(Arc::clone(&self.stop));
-        raising(stop, || self.run.run(case).map_err(of_scenario)).map_err(|failure| {
+        raising(stop, || (case.run)().map_err(of_scenario)).map_err(|failure| {
             // Keep the first failure only: others are its consequences.
             let _ = self.failure.set(failure);
             ScenarioError::Setting("a case failed".to_owned())
         })?;
         // The case is incomplete if its rules were not called until the end.
         self.not_stopped()
+    }
+}
+
+impl AnyRun for Stoppable {
+    fn cases(&self) -> Vec<RunCase<'_>> {
+        let cases = self.run.cases().into_iter();
+        let stoppable = cases.map(|case| RunCase {
+            name: case.name,
+            run: Box::new(move || self.run_case(&case)),
+        });
+        stoppable.collect()
     }
 
     fn document(&self) -> Found {

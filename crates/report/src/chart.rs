@@ -1,11 +1,13 @@
 //! A chart as data: lines over one pair of axes.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
 
 /// How a line is drawn, besides its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stroke {
     /// A plain line.
@@ -25,18 +27,10 @@ pub enum Stroke {
     Filled,
 }
 
-impl Stroke {
-    /// Returns the class in the style sheet.
-    pub const fn class(self) -> &'static str {
-        match self {
-            Self::Solid => "solid",
-            Self::Pale => "pale",
-            Self::Dashed => "dashed",
-            Self::Dotted => "dotted",
-            Self::Points => "points",
-            Self::Scatter => "scatter",
-            Self::Filled => "filled",
-        }
+/// Displays the class in the style sheet.
+impl fmt::Display for Stroke {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -86,6 +80,6 @@ pub struct Line {
 impl Line {
     /// Returns the classes in the style sheet.
     pub fn classes(&self) -> String {
-        format!("line c{} {}", self.color, self.stroke.class())
+        format!("line c{} {}", self.color, self.stroke)
     }
 }

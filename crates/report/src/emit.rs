@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::csv::csv;
 use crate::document::Document;
 use crate::page::Page;
-use crate::save::save;
+use crate::save::files;
 use crate::{exit, file, say, stdout};
 
 /// The form of a document on standard output.
@@ -31,7 +31,7 @@ impl Form {
 }
 
 /// Prints a document in `form`; `text` makes the table. If `report` is set, it saves the page that
-/// `page` makes there. A run that was interrupted before its first row saves no report.
+/// `page` makes there. A run that was interrupted before its first row has no table and no report.
 pub fn emit<'d>(
     document: &'d Document,
     form: Form,
@@ -39,34 +39,25 @@ pub fn emit<'d>(
     text: impl FnOnce() -> String,
     page: impl FnOnce() -> Page<'d>,
 ) -> ExitCode {
-    let printed = print(document, form, text);
-    // The report is written even if standard output is full.
     let nothing = document.interrupted && document.rows.is_empty();
+    let printed = match form {
+        Form::Json => stdout::print_json(document),
+        Form::Csv => stdout::print(&csv(document)),
+        Form::JsonLines => stdout::print(&document.json_lines()),
+        Form::Table if nothing => ExitCode::SUCCESS,
+        Form::Table => stdout::print(&text()),
+    };
+    // The report is written even if standard output is full.
     match report.filter(|_| !nothing) {
         Some(path) => write_report(path, &page()).err().unwrap_or(printed),
         None => printed,
     }
 }
 
-/// Prints a document in `form`; `text` makes the table.
-pub fn print(document: &Document, form: Form, text: impl FnOnce() -> String) -> ExitCode {
-    let nothing = document.interrupted && document.rows.is_empty();
-    let data = match form {
-        Form::Json => serde_json::to_string_pretty(document).map(|text| text + "\n"),
-        Form::Csv => Ok(csv(document)),
-        Form::JsonLines => Ok(document.json_lines()),
-        Form::Table if nothing => Ok(String::new()),
-        Form::Table => Ok(text()),
-    };
-    match data {
-        Ok(data) => stdout::print(&data),
-        Err(error) => exit::fail(exit::FAILED, error),
-    }
-}
-
 fn write_report(path: &Path, page: &Page<'_>) -> Result<(), ExitCode> {
-    let files = save(page, path).map_err(|(path, error)| write_failed("report", &path, &error))?;
-    for path in files {
+    for (path, content) in files(page, path) {
+        let written = file::replace(&path, &content);
+        written.map_err(|error| write_failed("report", &path, &error))?;
         wrote("report", &path);
     }
     Ok(())

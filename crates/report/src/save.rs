@@ -1,26 +1,12 @@
 //! A page as files, in the form that the name of the file selects.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use crate::file;
 use crate::html::html;
 use crate::page::Page;
 use crate::plot::picture;
-
-/// Writes the [`files`] of `page` and returns their paths.
-///
-/// # Errors
-/// The first file that cannot be written, and why.
-pub fn save(page: &Page<'_>, path: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
-    let write = |(path, content): (PathBuf, String)| match file::replace(&path, &content) {
-        Ok(()) => Ok(path),
-        Err(error) => Err((path, error)),
-    };
-    files(page, path).into_iter().map(write).collect()
-}
 
 /// Returns `page` as files with their contents. The extension of `path` selects the form:
 ///

@@ -1,7 +1,5 @@
 //! E10: reactions of a sender to `ENOBUFS` ("no buffer space"), and their cost.
 
-use serde_json::json;
-
 use crate::one_queue::saturated;
 use crate::prelude::*;
 use taut_sim::nic::InterruptRule;
@@ -105,7 +103,7 @@ impl BlindSenderSettings {
 impl Scenario for BlindSenderSettings {
     type Case = BlindSenderCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let sleepers = self.sleeps().map(|(sleep, tick)| self.sleeper(sleep, tick));
         let other = |what: &str, when_full| BlindSenderCase {
             what: what.to_owned(),
@@ -133,8 +131,8 @@ impl Scenario for BlindSenderSettings {
             "dropped_packets": seen.drops,
         }));
         let asleep_ms = 1e3 / per_s(seen.wakeups).max(f64::MIN_POSITIVE);
-        found.compare::<Self>(format!("E10, {}, kpps", case.what), kpps);
-        found.compare::<Self>(format!("E10, {}, ms", case.what), asleep_ms);
+        found.compare(format!("E10, {}, kpps", case.what), kpps);
+        found.compare(format!("E10, {}, ms", case.what), asleep_ms);
         Ok(found)
     }
 
@@ -143,7 +141,7 @@ impl Scenario for BlindSenderSettings {
             let bench = self.bench(case.when_full, seed);
             TraceRow::bench(name, bench, Rule::off())
         };
-        let cases = self.cases(seed).into_iter().flatten();
+        let cases = self.cases().into_iter().flatten();
         cases.map(row).collect()
     }
 }

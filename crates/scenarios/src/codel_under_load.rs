@@ -4,7 +4,6 @@
 mod codel_2012;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use taut_path::Qdisc;
 use taut_path::qdisc::by_name;
 
@@ -121,10 +120,8 @@ impl CodelUnderLoadCase {
 #[allow(clippy::ptr_arg, reason = "the type of an element")]
 fn discipline(key: &str, name: &String) -> Result<(), String> {
     let both = [false, true].map(|ecn| spelled(name, ecn));
-    both.iter().try_for_each(|spelled| {
-        let found = by_name(spelled).map(drop);
-        found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
-    })
+    both.iter()
+        .try_for_each(|spelled| validation::discipline(key, spelled))
 }
 
 fn spelled(discipline: &str, ecn: bool) -> String {
@@ -214,7 +211,7 @@ impl CodelUnderLoadSettings {
 impl Scenario for CodelUnderLoadSettings {
     type Case = CodelUnderLoadCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut cases = Vec::new();
         for &kernel in &self.kernels {
             let has = |name: &&String| kernel == Kernel::Correct || *name == "codel";
@@ -247,8 +244,8 @@ impl Scenario for CodelUnderLoadSettings {
             ..Results::row(row)
         };
         let (claim, name) = (case.kernel.claim(), case.name());
-        found.compare::<Self>(format!("E7, {claim}, {name}, rate"), tps);
-        found.compare::<Self>(format!("E7, {claim}, {name}, in the discipline"), packets);
+        found.compare(format!("E7, {claim}, {name}, rate"), tps);
+        found.compare(format!("E7, {claim}, {name}, in the discipline"), packets);
         Ok(found)
     }
 }

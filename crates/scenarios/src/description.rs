@@ -5,8 +5,21 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::schema::file;
 use taut_report::document::Figure;
+
+/// Returns the text of a file in `files`.
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/files/",
+            $name,
+            ".toml"
+        ))
+    };
+}
+
+pub(crate) use file;
 
 /// The description of a scenario, or of one kind of its rows.
 #[derive(Debug, Default, Deserialize)]
@@ -46,16 +59,32 @@ impl Description {
         &ALL[name]
     }
 
-    /// Compares `value` with the published result of this id, if there is one.
-    pub(crate) fn figure(&'static self, id: String, value: f64) -> Option<Figure> {
-        let found = |it: &'static Published| Some((it, it.values.get(&id)?));
-        let (group, published) = self.published.iter().find_map(found)?;
-        let fitted: Vec<&str> = group.fitted.iter().map(String::as_str).collect();
-        Some(Figure::new(id, published, value, &group.unit, &fitted))
-    }
-
     /// Returns the meanings of the columns: (name, meaning).
     pub fn columns(&self) -> Vec<(&str, &str)> {
         self.columns.iter().map(|(a, b)| (&**a, &**b)).collect()
+    }
+}
+
+/// Compares `value` with the published result of this id, if there is one. Each id belongs to one
+/// scenario.
+pub(crate) fn published_figure(id: String, value: f64) -> Option<Figure> {
+    let mut groups = ALL.values().flat_map(|it| &it.published);
+    let (group, published) = groups.find_map(|it| Some((it, it.values.get(&id)?)))?;
+    let fitted: Vec<&str> = group.fitted.iter().map(String::as_str).collect();
+    Some(Figure::new(id, published, value, &group.unit, &fitted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_id_is_published_once() {
+        let groups = ALL.values().flat_map(|it| &it.published);
+        let mut ids: Vec<&String> = groups.flat_map(|it| it.values.keys()).collect();
+        let all = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
     }
 }

@@ -28,13 +28,6 @@ pub enum ScenarioError {
     Io(#[from] io::Error),
 }
 
-impl ScenarioError {
-    /// Returns `true` if a file could not be read or written.
-    pub const fn is_io(&self) -> bool {
-        matches!(self, Self::Io(_))
-    }
-}
-
 impl From<toml::de::Error> for ScenarioError {
     fn from(error: toml::de::Error) -> Self {
         Self::Syntax(error.to_string())

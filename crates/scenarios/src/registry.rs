@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Table;
 
-use crate::description::Description;
+use crate::description::{Description, file};
 use crate::error::ScenarioError;
 use crate::run::{Run, SharedRun};
-use crate::scenario::Scenario;
-use crate::schema::file;
+use crate::schema::Schema;
 use crate::{
     blind_sender, codel_under_load, limit_rules, pauses, rr_sizes, rr_under_load, shared_budget,
     single_queue, small_queues, software_consumer, watermarks,
@@ -50,7 +49,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    const fn of<S: Scenario>() -> Self {
+    const fn of<S: Schema>() -> Self {
         Self {
             name: S::NAME,
             file: S::FILE,
@@ -63,7 +62,7 @@ impl Entry {
     }
 
     /// Creates another scenario of the same kind.
-    const fn named<S: Scenario>(name: &'static str, file: &'static str) -> Self {
+    const fn named<S: Schema>(name: &'static str, file: &'static str) -> Self {
         Self {
             name,
             file,
@@ -112,8 +111,11 @@ pub(crate) fn prepare_one(text: &str, seed: u64) -> Result<SharedRun, ScenarioEr
 }
 
 /// Returns the file of these settings.
-pub fn file(settings: &impl Scenario) -> String {
-    toml::to_string(settings).expect("what was read from TOML can be written as TOML")
+///
+/// # Errors
+/// If the name of a trace file is not UTF-8, as TOML requires.
+pub fn file(settings: &impl Schema) -> Result<String, ScenarioError> {
+    toml::to_string(settings).map_err(|error| ScenarioError::Setting(error.to_string()))
 }
 
 /// Returns the validated settings of a scenario file. A missing key has the value of the scenario's
@@ -121,7 +123,7 @@ pub fn file(settings: &impl Scenario) -> String {
 ///
 /// # Errors
 /// If the file cannot be parsed (with line and column), or a setting is out of its range.
-pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
+pub fn read<S: Schema>(text: &str) -> Result<S, ScenarioError> {
     let stated: Table = toml::from_str(text)?;
     let mut all: Table = toml::from_str(find(text)?.file)?;
     all.extend(stated);
@@ -142,7 +144,6 @@ pub fn read<S: Scenario>(text: &str) -> Result<S, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Schema;
     use crate::sweep;
 
     #[test]
@@ -156,6 +157,21 @@ mod tests {
             assert_eq!(stated.len(), keys.len(), "{}", entry.name);
             assert!(keys.iter().all(|key| stated.contains_key(*key)), "{keys:?}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn file_name_must_be_utf8() {
+        use std::ffi::OsString;
+        use std::os::unix::ffi::OsStringExt;
+
+        let name = OsString::from_vec(vec![0xff]);
+        let settings = limit_rules::LimitRulesSettings {
+            files: vec![name.into()],
+            ..Schema::defaults()
+        };
+        let error = file(&settings).unwrap_err();
+        assert!(error.to_string().contains("UTF-8"), "{error}");
     }
 
     #[test]

@@ -7,7 +7,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::json;
 use taut_path::Probe;
 
 use crate::on_off::on_off;
@@ -118,7 +117,7 @@ impl RrSizesSettings {
 impl Scenario for RrSizesSettings {
     type Case = RrSizesCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let both = |&size: &Size| [true, false].map(|limited| RrSizesCase { size, limited });
         let cases = self.sizes.iter().flat_map(both);
         Ok(cases.map(|case| (case.name(), case)).collect())
@@ -142,8 +141,8 @@ impl Scenario for RrSizesSettings {
             "latency_p50_us": latency_ns.value_at_quantile(0.5) / 1_000,
             "goodput_bits_per_s": tps * case.size.0 as f64 * 8.0,
         }));
-        found.compare::<Self>(format!("E2, {}, in flight", case.name()), mean_bytes as f64);
-        found.compare::<Self>(format!("E2, {}, rate", case.name()), tps);
+        found.compare(format!("E2, {}, in flight", case.name()), mean_bytes as f64);
+        found.compare(format!("E2, {}, rate", case.name()), tps);
         Ok(found)
     }
 
@@ -154,6 +153,6 @@ impl Scenario for RrSizesSettings {
                 self.world(&case, seed, probe)
             })
         };
-        self.cases(seed).into_iter().flatten().map(row).collect()
+        self.cases().into_iter().flatten().map(row).collect()
     }
 }

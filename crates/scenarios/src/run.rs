@@ -13,44 +13,47 @@ use taut_report::document::{DOCUMENT_VERSION, Document};
 /// Called with the name of the running case, the number of finished cases, and the total.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-/// Settings with a seed, their cases, and the results of the finished cases.
+/// A scenario with a seed, its cases, and the results of the finished cases.
 pub struct Run<S: Scenario> {
-    scenario: &'static str,
-    settings: S,
+    name: &'static str,
+    scenario: S,
     seed: u64,
     cases: Vec<(String, S::Case)>,
     outcomes: Vec<OnceLock<Results>>,
 }
 
 impl<S: Scenario> Run<S> {
-    /// Creates a run of `settings`, which are those of `scenario`.
+    /// Creates a run of the scenario `name`, whose settings are valid.
     ///
     /// # Errors
-    /// If a setting is invalid, or something that they refer to is not available.
-    pub fn new(scenario: &'static str, settings: S, seed: u64) -> Result<Self, ScenarioError> {
-        settings.validate().map_err(ScenarioError::Setting)?;
-        let cases = settings.cases(seed)?;
+    /// If something that the settings refer to is not available.
+    pub fn new(name: &'static str, scenario: S, seed: u64) -> Result<Self, ScenarioError> {
+        let cases = scenario.cases()?;
         Ok(Self {
-            scenario,
+            name,
             outcomes: cases.iter().map(|_| OnceLock::new()).collect(),
-            settings,
+            scenario,
             seed,
             cases,
         })
     }
 }
 
-/// A run of any scenario.
-pub trait AnyRun: Send + Sync {
-    /// Returns the number of its cases.
-    fn cases(&self) -> usize;
-    /// Returns the name of a case.
-    fn name(&self, case: usize) -> String;
-    /// Runs a case.
+/// A case of a run.
+pub struct RunCase<'r> {
+    /// Its name for progress messages.
+    pub name: &'r str,
+    /// Runs it.
     ///
     /// # Errors
     /// If the settings contradict each other, or a queue becomes faulty.
-    fn run(&self, case: usize) -> Result<(), ScenarioError>;
+    pub run: Box<dyn Fn() -> Result<(), ScenarioError> + Sync + 'r>,
+}
+
+/// A run of any scenario.
+pub trait AnyRun: Send + Sync {
+    /// Returns its cases, in order.
+    fn cases(&self) -> Vec<RunCase<'_>>;
     /// Returns the results so far.
     fn document(&self) -> Document;
     /// Returns the rows whose queues can be traced.
@@ -63,19 +66,18 @@ pub trait AnyRun: Send + Sync {
 pub type SharedRun = Arc<dyn AnyRun>;
 
 impl<S: Scenario> AnyRun for Run<S> {
-    fn cases(&self) -> usize {
-        self.cases.len()
-    }
-
-    fn name(&self, case: usize) -> String {
-        self.cases[case].0.clone()
-    }
-
-    fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        let outcome = self.settings.run(&self.cases[case].1, self.seed)?;
-        // A repeated case has the same outcome.
-        let _ = self.outcomes[case].set(outcome);
-        Ok(())
+    fn cases(&self) -> Vec<RunCase<'_>> {
+        let mut cases = Vec::new();
+        for ((name, case), outcome) in self.cases.iter().zip(&self.outcomes) {
+            let run = Box::new(move || {
+                let results = self.scenario.run(case, self.seed)?;
+                // A repeated case has the same outcome.
+                let _ = outcome.set(results);
+                Ok(())
+            });
+            cases.push(RunCase { name, run });
+        }
+        cases
     }
 
     fn document(&self) -> Document {
@@ -83,22 +85,23 @@ impl<S: Scenario> AnyRun for Run<S> {
         for outcome in self.outcomes.iter().filter_map(OnceLock::get) {
             results.extend(outcome);
         }
-        self.settings.complete(&mut results);
+        self.scenario.complete(&mut results);
         let Results {
             rows,
             figures,
             series,
             notes,
         } = results;
+        let described = self.scenario.described().unwrap_or(self.name);
         Document {
             version: DOCUMENT_VERSION,
-            scenario: self.scenario,
+            scenario: self.name,
             taut_version: env!("CARGO_PKG_VERSION"),
             seed: self.seed,
             interrupted: false,
             notes,
-            parameters: serde_json::to_value(&self.settings).unwrap_or_default(),
-            columns: Description::of(self.settings.described()).columns(),
+            parameters: serde_json::to_value(&self.scenario).unwrap_or_default(),
+            columns: Description::of(described).columns(),
             summary: S::summary(&rows),
             rows,
             figures,
@@ -107,7 +110,7 @@ impl<S: Scenario> AnyRun for Run<S> {
     }
 
     fn traces(&self) -> Vec<TraceRow<'_>> {
-        self.settings.traces(self.seed)
+        self.scenario.traces(self.seed)
     }
 }
 
@@ -122,22 +125,26 @@ pub fn run_all(
     progress: Progress,
     finished: &mut dyn FnMut(usize),
 ) -> Result<(), ScenarioError> {
-    let of_run = |(run, it): (usize, &SharedRun)| (0..it.cases()).map(move |case| (run, case));
-    let parts: Vec<(usize, usize)> = runs.iter().enumerate().flat_map(of_run).collect();
-    let mut left: Vec<usize> = runs.iter().map(|run| run.cases()).collect();
+    let mut parts = Vec::new();
+    let mut left = Vec::new();
+    for (run, it) in runs.iter().enumerate() {
+        let cases = it.cases();
+        left.push(cases.len());
+        parts.extend(cases.into_iter().map(|case| (run, case)));
+    }
     let all = parts.len() as u64;
     let mut done = 0;
-    let work = |&(run, case): &(usize, usize)| runs[run].run(case);
-    side_by_side(&parts, jobs, work, |&(run, case), result| {
+    let work = |(_, case): &(usize, RunCase)| (case.run)();
+    side_by_side(&parts, jobs, work, |(run, case), result| {
         let Some(result) = result else {
-            progress(&runs[run].name(case), done, all);
+            progress(case.name, done, all);
             return Ok::<_, ScenarioError>(());
         };
         result?;
         done += 1;
-        left[run] -= 1;
-        if left[run] == 0 {
-            finished(run);
+        left[*run] -= 1;
+        if left[*run] == 0 {
+            finished(*run);
         }
         Ok(())
     })?;

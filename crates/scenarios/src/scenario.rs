@@ -1,18 +1,18 @@
 //! The definition of a scenario.
 
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::description::Description;
+use crate::description::published_figure;
 use crate::error::ScenarioError;
-use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{Figure, Series, Summary};
 
 /// The cases of a scenario, each with its name for progress messages.
 pub type Cases<S> = Result<Vec<(String, <S as Scenario>::Case)>, ScenarioError>;
 
-/// A scenario: settings, cases, and results.
-pub trait Scenario: Schema {
+/// A scenario: its parameters as data, cases, and results.
+pub trait Scenario: Serialize + Send + Sync + 'static {
     /// A part that runs independently of the others.
     type Case: Send + Sync;
 
@@ -20,7 +20,7 @@ pub trait Scenario: Schema {
     ///
     /// # Errors
     /// If something that the settings refer to is not available.
-    fn cases(&self, seed: u64) -> Cases<Self>;
+    fn cases(&self) -> Cases<Self>;
 
     /// Runs a case.
     ///
@@ -32,9 +32,10 @@ pub trait Scenario: Schema {
     /// After an interrupt some are missing.
     fn complete(&self, _results: &mut Results) {}
 
-    /// Returns the name of the [`Description`] of its columns.
-    fn described(&self) -> &'static str {
-        Self::NAME
+    /// Returns the name of the [`Description`](crate::description::Description) of its columns,
+    /// unless that is the scenario's own.
+    fn described(&self) -> Option<&'static str> {
+        None
     }
 
     /// Returns a summary, for scenarios with many rows.
@@ -71,10 +72,9 @@ impl Results {
         }
     }
 
-    /// Compares `value` with the published result of this id, if the scenario has one.
-    pub(crate) fn compare<S: Scenario>(&mut self, id: String, value: f64) {
-        let figure = Description::of(S::NAME).figure(id, value);
-        self.figures.extend(figure);
+    /// Compares `value` with the published result of this id, if there is one.
+    pub(crate) fn compare(&mut self, id: String, value: f64) {
+        self.figures.extend(published_figure(id, value));
     }
 
     /// Adds the results of another case.

@@ -1,12 +1,13 @@
 //! Settings of a file, defined once: name, type and allowed range of each.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The settings of a scenario, created by `settings!`.
+use crate::scenario::Scenario;
+
+/// A scenario of a file, created by `settings!`.
 ///
-/// Its file contains all of them, and their defaults.
-pub trait Schema: DeserializeOwned + Serialize + Send + Sync + 'static {
+/// Its file contains all settings, and their defaults.
+pub trait Schema: Scenario + DeserializeOwned {
     /// The scenario's name, which is also the value of its file's first key.
     const NAME: &'static str;
     /// Its file, a TOML text.
@@ -23,20 +24,6 @@ pub trait Schema: DeserializeOwned + Serialize + Send + Sync + 'static {
         toml::from_str(Self::FILE).expect("a test reads every file")
     }
 }
-
-/// Returns the text of a scenario's file.
-macro_rules! file {
-    ($name:literal) => {
-        include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/files/",
-            $name,
-            ".toml"
-        ))
-    };
-}
-
-pub(crate) use file;
 
 /// Defines the settings of a scenario as a struct with a rule for each: `key: Type => rule`, or
 /// `key: Type where rule` for a rule that needs other settings (by reference, under their names)
@@ -59,7 +46,7 @@ macro_rules! settings {
 
         impl $crate::schema::Schema for $type {
             const NAME: &'static str = $name;
-            const FILE: &'static str = $crate::schema::file!($name);
+            const FILE: &'static str = $crate::description::file!($name);
 
             #[allow(unused_variables, reason = "few rules need other settings")]
             fn validate(&self) -> Result<(), String> {

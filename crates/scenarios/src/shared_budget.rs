@@ -1,7 +1,6 @@
 //! Several queues on one link, each with a limit that it learned alone, and a budget over all of
 //! them.
 
-use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use crate::one_queue::{law_bytes, saturated};
@@ -154,7 +153,7 @@ impl Scenario for SharedBudgetSettings {
     /// A budget with its name; `None` is the search for the smallest sufficient fixed one.
     type Case = (&'static str, Option<SharedBudget>);
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let rule = |limit| SharedBudget::Rule {
             limit,
             interval_ns: self.interval.0,
@@ -181,8 +180,8 @@ impl Scenario for SharedBudgetSettings {
         };
         if *budget == SharedBudget::None {
             let id = |what| format!("eight queues without a budget, {what}");
-            found.compare::<Self>(id("in flight, peak"), seen.peak_bytes as f64);
-            found.compare::<Self>(id("for"), full_until_ns(&seen) as f64 / 1e9);
+            found.compare(id("in flight, peak"), seen.peak_bytes as f64);
+            found.compare(id("for"), full_until_ns(&seen) as f64 / 1e9);
         }
         Ok(found)
     }

@@ -17,7 +17,7 @@ pub(crate) const FIRST_BAND_PRIORITY: u8 = 6;
 pub(crate) const MSS_BYTES: u32 = 1_448;
 
 /// Link time of a full frame, in bytes: preamble, check sequence and gap are 24.
-pub(crate) const FRAME_TIME_BYTES: f64 = (MSS_BYTES + HEADER_BYTES as u32 + 24) as f64;
+const FRAME_TIME_BYTES: f64 = (MSS_BYTES + HEADER_BYTES as u32 + 24) as f64;
 
 /// Maximum whole segments of a GSO packet within 64 KB.
 pub(crate) const GSO_PACKET_BYTES: u32 = 45 * MSS_BYTES;
@@ -120,6 +120,11 @@ pub(crate) const fn request_response(bytes: u32, think_ns: u64) -> (App, App) {
 /// Returns the think time of one host, if both hosts and the link between them take `hosts`.
 pub(crate) fn think_ns(host_latency: Time) -> u64 {
     (host_latency.0 / 2).saturating_sub(DELAY_NS)
+}
+
+/// Returns the maximum payload that a link of this rate carries, in bit/s.
+pub(crate) fn max_payload_bits_per_s(rate: Rate) -> f64 {
+    rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
 }
 
 /// Totals of both hosts.

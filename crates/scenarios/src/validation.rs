@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use taut_path::{AnyLimit, LateSegmentation};
+use taut_path::{AnyLimit, LateSegmentation, qdisc};
 use taut_sim::nic::DescriptorRule;
 
 use taut_path::units::{Rate, Size, Time};
@@ -148,4 +148,10 @@ pub fn limits(min: usize) -> impl Fn(&str, &[AnyLimit]) -> Validation {
 /// A message with the first invalid value and the allowed ones.
 pub fn late_segmentation(key: &str, modes: &[LateSegmentation]) -> Validation {
     each_once(1..=MAX_LIMITS, "mode")(key, modes)
+}
+
+/// Requires a discipline in `tc` syntax.
+pub(crate) fn discipline(key: &str, spelled: &String) -> Validation {
+    let found = qdisc::by_name(spelled).map(drop);
+    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
 }

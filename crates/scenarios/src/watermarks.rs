@@ -1,7 +1,5 @@
 //! E8: interrupt moderation of a card, and the low watermark at which a full ring restarts.
 
-use serde_json::{Value, json};
-
 use crate::one_queue::saturated;
 use crate::prelude::*;
 use taut_sim::nic::InterruptRule;
@@ -153,7 +151,7 @@ impl MapLoad {
 impl Scenario for WatermarksSettings {
     type Case = MapPoint;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut points = Vec::new();
         for &interrupt_packets in &self.interrupt_packets {
             for &watermark_sixteenths in &self.watermark_sixteenths {
@@ -187,7 +185,7 @@ impl Scenario for WatermarksSettings {
         }
         let mut found = Results::default();
         let interrupts_per_s = per_second(seen.wire.interrupts, self.duration.0);
-        found.compare::<Self>("E8, interrupts for N = 10".into(), interrupts_per_s);
+        found.compare("E8, interrupts for N = 10".into(), interrupts_per_s);
         Ok(found)
     }
 
@@ -195,7 +193,7 @@ impl Scenario for WatermarksSettings {
         // The last case, which has this figure, has been run.
         if !results.figures.is_empty() {
             let best = self.best_watermark(&results.rows);
-            results.compare::<Self>("E8, best low watermark, share of the ring".into(), best);
+            results.compare("E8, best low watermark, share of the ring".into(), best);
         }
     }
 }

@@ -73,7 +73,7 @@ fn note(rows: &[Row], interval_ns: u64) -> Option<String> {
         .iter()
         .filter(|row| is_late(row, interval_ns))
         .collect();
-    let names: Vec<String> = late.iter().map(|row| row.case().to_string()).collect();
+    let names: Vec<String> = late.iter().map(|row| row.case.to_string()).collect();
     let times = late.iter().filter_map(|row| row.timer_lateness_us);
     let (p99, max) = (
         times.clone().map(|it| it.p99).max()?,
@@ -91,16 +91,17 @@ fn note(rows: &[Row], interval_ns: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use taut_measure::meter::{Curve, Quantiles, histogram_ns};
-    use taut_scenarios::rr_under_load::Lateness;
+    use taut_scenarios::rr_under_load::{Case, Lateness};
 
     use super::*;
 
     fn row(p99: Option<u64>) -> Row {
         Row {
-            limit: taut_path::AnyLimit::dql(),
-            bql: true,
-            tso: false,
-            late_segmentation: taut_path::LateSegmentation::Off,
+            case: Case {
+                limit: AnyLimit::dql(),
+                tso: false,
+                late_segmentation: LateSegmentation::Off,
+            },
             inflight_bytes: Quantiles::default(),
             backlog_packets: Quantiles::default(),
             limit_bytes_p50: None,

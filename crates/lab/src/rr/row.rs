@@ -74,10 +74,7 @@ fn to_row(case: &Case, Loaded { window, requests }: Loaded, routed: &Routed) -> 
     let forward = &directions[0];
     let cpu_percent = window.cpu_ns as f64 * 100.0 / window.length_ns as f64;
     Row {
-        limit: case.limit.clone(),
-        bql: case.bql(),
-        tso: case.tso,
-        late_segmentation: case.late_segmentation,
+        case: case.clone(),
         inflight_bytes: forward.in_flight_bytes,
         backlog_packets: forward.backlog_packets,
         limit_bytes_p50: case.limits_bytes().then_some(forward.limit_p50),

@@ -2,11 +2,9 @@
 
 use super::row::{OfSeed, row};
 use super::rule::RuleName;
-use crate::error::ScenarioError;
 use crate::pattern::read::PatternFile;
 use crate::pattern::{Family, Times};
-use crate::scenario::Results;
-use taut_report::document::Series;
+use crate::prelude::*;
 use taut_sim::completion_trace::{CompletionTrace, TraceReport, smallest_sufficient_limit};
 
 /// Name of the series of the required in-flight.

@@ -104,7 +104,7 @@ fn of_file(path: &Path, error: ScenarioError) -> ScenarioError {
 impl Scenario for LimitRulesSettings {
     type Case = TraceSource;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let sources = self.sources()?.into_iter();
         let named = |source: TraceSource| (source.name().to_owned(), source);
         Ok(sources.map(named).collect())
@@ -114,7 +114,7 @@ impl Scenario for LimitRulesSettings {
         source.run(&self.rules, seed, self.seeds)
     }
 
-    fn summary(rows: &[serde_json::Value]) -> Option<Summary> {
+    fn summary(rows: &[Value]) -> Option<Summary> {
         summary::of(rows)
     }
 }

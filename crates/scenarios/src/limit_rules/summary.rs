@@ -1,9 +1,7 @@
 //! Summary of the rules over all traces.
 
-use serde_json::{Value, json};
-
+use crate::prelude::*;
 use crate::scenario::by_rule;
-use taut_report::document::Summary;
 
 /// Returns a row for each rule; `None` for a single trace.
 pub(super) fn of(rows: &[Value]) -> Option<Summary> {

@@ -4,7 +4,6 @@ mod summary;
 
 use std::ops::RangeInclusive;
 
-use serde_json::{Value, json};
 use taut_path::limit::{Limit, Unit};
 
 use crate::prelude::*;
@@ -79,38 +78,6 @@ pub struct PausesCase {
 }
 
 impl PausesSettings {
-    fn all_cases(&self) -> Vec<(String, PausesCase)> {
-        let mut cases = Vec::new();
-        for rule in &self.rules {
-            let case = |ring, rate, pauses| {
-                let rule = rule.clone();
-                let name = format!("{rule}, ring {ring}, {rate}");
-                let case = PausesCase {
-                    rule,
-                    ring,
-                    rate,
-                    pauses,
-                };
-                (name, case)
-            };
-            for &ring in &self.rings {
-                let rates = self.rates.iter();
-                cases.extend(rates.map(|&rate| case(ring, rate, self.single_pauses())));
-            }
-            let (ring, rate) = (self.periodic_ring, self.periodic_rate);
-            let periodic = self.periodic_pauses.iter().zip(&self.periodic_every);
-            cases.extend(periodic.map(|(length, every)| {
-                let pause = Pause {
-                    paused: Paused::Thread,
-                    length_ns: length.0,
-                    every_ns: Some(every.0),
-                };
-                case(ring, rate, vec![pause])
-            }));
-        }
-        cases
-    }
-
     fn single_pauses(&self) -> Vec<Pause> {
         let mut pauses = Vec::new();
         for &paused in &self.paused {
@@ -191,8 +158,36 @@ fn ring_units(unit: Unit, slots: u32, size: Size) -> u64 {
 impl Scenario for PausesSettings {
     type Case = PausesCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
-        Ok(self.all_cases())
+    fn cases(&self) -> Cases<Self> {
+        let mut cases = Vec::new();
+        for rule in &self.rules {
+            let case = |ring, rate, pauses| {
+                let rule = rule.clone();
+                let name = format!("{rule}, ring {ring}, {rate}");
+                let case = PausesCase {
+                    rule,
+                    ring,
+                    rate,
+                    pauses,
+                };
+                (name, case)
+            };
+            for &ring in &self.rings {
+                let rates = self.rates.iter();
+                cases.extend(rates.map(|&rate| case(ring, rate, self.single_pauses())));
+            }
+            let (ring, rate) = (self.periodic_ring, self.periodic_rate);
+            let periodic = self.periodic_pauses.iter().zip(&self.periodic_every);
+            cases.extend(periodic.map(|(length, every)| {
+                let pause = Pause {
+                    paused: Paused::Thread,
+                    length_ns: length.0,
+                    every_ns: Some(every.0),
+                };
+                case(ring, rate, vec![pause])
+            }));
+        }
+        Ok(cases)
     }
 
     /// Returns a row for each pause, compared with the same run without one.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use taut_path::limit::{Limit, Unit};
 use taut_path::{AnyLimit, LateSegmentation};
@@ -39,6 +40,18 @@ impl Case {
     /// Returns `true` if it is a limit in bytes, which is comparable with the bytes in the ring.
     pub fn limits_bytes(&self) -> bool {
         self.bql() && self.limit.unit() == Unit::Bytes
+    }
+}
+
+/// The columns of a row, which also state whether there is a limit.
+impl Serialize for Case {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut columns = to.serialize_struct("Case", 4)?;
+        columns.serialize_field("limit", &self.limit.to_string())?;
+        columns.serialize_field("bql", &self.bql())?;
+        columns.serialize_field("tso", &self.tso)?;
+        columns.serialize_field("late_segmentation", &self.late_segmentation.to_string())?;
+        columns.end()
     }
 }
 

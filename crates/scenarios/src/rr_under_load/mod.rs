@@ -36,7 +36,7 @@ settings! {
         /// Interrupt interval.
         coalesce: Time => validation::within(validation::COALESCE_TIMES),
         /// The discipline, in `tc` syntax.
-        qdisc: String => discipline,
+        qdisc: String => validation::discipline,
         /// Limits of the rows with a limit, a row for each.
         #[serde(with = "as_texts")]
         limits: Vec<AnyLimit> => validation::limits(0),
@@ -114,10 +114,7 @@ impl Settings {
         let latency_ns = world.latency_ns();
         let delivered_bits = (done.arrived_bytes - before) * 8;
         Ok(Row {
-            limit: case.limit.clone(),
-            bql: case.bql(),
-            tso: case.tso,
-            late_segmentation: case.late_segmentation,
+            case: case.clone(),
             inflight_bytes: meter.in_flight_bytes().quantiles(),
             backlog_packets: meter.backlog_packets().quantiles(),
             limit_bytes_p50: case.limits_bytes().then_some(meter.limit_p50()),
@@ -147,16 +144,10 @@ fn leaving_any(limits: &[AnyLimit]) -> impl Fn(&str, &Only) -> Validation {
     }
 }
 
-/// Requires a discipline in `tc` syntax.
-fn discipline(key: &str, spelled: &String) -> Validation {
-    let found = qdisc::by_name(spelled).map(drop);
-    found.map_err(|error| format!("{key} is {spelled:?}: {error}"))
-}
-
 impl Scenario for Settings {
     type Case = Case;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let cases = self.rows.cases(&self.limits, &self.late_segmentation);
         let cases = cases.into_iter().map(|case| (case.to_string(), case));
         Ok(cases.collect())
@@ -179,6 +170,6 @@ impl Scenario for Settings {
                 self.world(&case, seed, probe)
             })
         };
-        self.cases(seed).into_iter().flatten().map(row).collect()
+        self.cases().into_iter().flatten().map(row).collect()
     }
 }

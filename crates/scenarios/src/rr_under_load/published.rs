@@ -2,9 +2,9 @@
 
 use taut_path::{AnyLimit, LateSegmentation};
 
-use super::{Case, Row, Settings};
+use super::{Case, Row};
 use crate::on_off::on_off;
-use crate::scenario::Results;
+use crate::prelude::*;
 use taut_report::document::Figure;
 
 /// Names of the published results.
@@ -24,10 +24,10 @@ pub(super) fn published_id(case: &Case) -> Option<String> {
 pub fn figures(rows: &[Row]) -> Vec<Figure> {
     let mut found = Results::default();
     for row in rows {
-        if let Some(id) = published_id(&row.case()) {
+        if let Some(id) = published_id(&row.case) {
             let bytes = row.inflight_bytes.p90 as f64;
-            found.compare::<Settings>(format!("{id}/{BYTES}"), bytes);
-            found.compare::<Settings>(format!("{id}/{TPS}"), row.rr_tps);
+            found.compare(format!("{id}/{BYTES}"), bytes);
+            found.compare(format!("{id}/{TPS}"), row.rr_tps);
         }
     }
     found.figures

@@ -2,27 +2,18 @@
 
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
-use taut_path::{AnyLimit, LateSegmentation};
 
 use super::Case;
 use super::charts::{IN_RING, LIMIT, distribution};
-use crate::serde_text::as_text;
 use taut_measure::meter::{Curve, Quantiles};
 use taut_report::document::Series;
 
-/// One combination of limit and TSO.
+/// The results of a case.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// The limit of the queue.
-    #[serde(serialize_with = "as_text::serialize")]
-    pub limit: AnyLimit,
-    /// Whether there is a limit.
-    pub bql: bool,
-    /// Whether the senders use GSO packets.
-    pub tso: bool,
-    /// Their late segmentation.
-    #[serde(serialize_with = "as_text::serialize")]
-    pub late_segmentation: LateSegmentation,
+    /// Its limit and its segmentation.
+    #[serde(flatten)]
+    pub case: Case,
     /// Bytes in the ring, queued minus reported, weighted by time.
     #[serde(serialize_with = "quantiles")]
     pub inflight_bytes: Quantiles,
@@ -112,7 +103,7 @@ impl Lateness {
 impl Row {
     /// Returns the curves of a row that took `length_ns`, and its latencies.
     pub fn series(&self, length_ns: u64) -> Vec<Series> {
-        let name = self.case().to_string();
+        let name = self.case.to_string();
         let bytes = |what, values: &[u64]| {
             let steps = values.len() as u64;
             // The last value is valid until the end.
@@ -129,14 +120,5 @@ impl Row {
             found.push(distribution(&*name, &self.latency_ns));
         }
         found
-    }
-
-    /// Returns the case of the row.
-    pub fn case(&self) -> Case {
-        Case {
-            limit: self.limit.clone(),
-            tso: self.tso,
-            late_segmentation: self.late_segmentation,
-        }
     }
 }

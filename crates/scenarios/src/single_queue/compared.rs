@@ -1,15 +1,13 @@
 //! Rules compared with no limit and with the smallest sufficient limit (E6, E11).
 
-use serde_json::{Value, json};
 use taut_sim::bisection::smallest_above;
 use taut_sim::error::TestbedError;
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, observe};
 
 use super::{SingleQueueSettings, Traffic};
-use crate::error::ScenarioError;
 use crate::limit_rules::RuleName;
-use crate::scenario::{Results, by_rule};
-use taut_report::document::Summary;
+use crate::prelude::*;
+use crate::scenario::by_rule;
 
 /// A limit is sufficient if it carries this share of the packets carried without a limit.
 const SUFFICIENT_THROUGHPUT: f64 = 0.999;

@@ -8,12 +8,10 @@ mod settled;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use taut_sim::single_queue_bench::{Rule, observe};
 
 use crate::limit_rules::RuleName;
 use crate::prelude::*;
-use crate::schema::Schema;
 use crate::serde_text::as_texts;
 use crate::validation::Validation;
 use traffic::{MAX_VALUES, Traffic};
@@ -138,7 +136,7 @@ impl Scenario for SingleQueueSettings {
     type Case = SingleQueueCase;
 
     /// Returns the traffic under each rule, unless rules are compared.
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let with = |rule: Option<Rule>| {
             let traffic = self.traffic.iter().cloned();
             traffic.map(move |traffic| {
@@ -163,11 +161,11 @@ impl Scenario for SingleQueueSettings {
         }
     }
 
-    fn described(&self) -> &'static str {
+    fn described(&self) -> Option<&'static str> {
         match self.show {
-            Show::Settled | Show::OverTime => Self::NAME,
-            Show::Phases => "phases",
-            Show::Compared => "compared",
+            Show::Settled | Show::OverTime => None,
+            Show::Phases => Some("phases"),
+            Show::Compared => Some("compared"),
         }
     }
 

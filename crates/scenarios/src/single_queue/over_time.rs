@@ -1,6 +1,5 @@
 //! Ramp-up of the limit (E5).
 
-use serde_json::{Value, json};
 use taut_path::{AnyLimit, Event, Probe};
 use taut_sim::nic::NicConfig;
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig, TimeSeries};
@@ -9,10 +8,8 @@ use taut_sim::time_series::TimeSeriesRecorder;
 use taut_sim::world::{App, CLIENT};
 
 use super::{SingleQueueSettings, Traffic};
-use crate::error::ScenarioError;
-use crate::scenario::Results;
+use crate::prelude::*;
 use crate::two_hosts::{BULK, bands_of, hosts, stream, world};
-use taut_report::document::Series;
 
 /// The limit and the bytes in flight of a queue over time.
 pub(super) struct QueueHistory {

@@ -1,6 +1,5 @@
 //! The limit after changes of the link rate (E9).
 
-use serde_json::{Value, json};
 use taut_sim::convergence::{convergence_once, limit_at};
 use taut_sim::nic::WireCounters;
 use taut_sim::single_queue_bench::{Observed, Rule, SingleQueueConfig};
@@ -9,8 +8,7 @@ use taut_sim::time_series::TimeSeries;
 use super::over_time::series;
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
-use crate::scenario::Results;
-use taut_path::units::Rate;
+use crate::prelude::*;
 
 /// Returns the bytes in flight above `max_bytes` between two times, integrated over time, in bytes
 /// times seconds.

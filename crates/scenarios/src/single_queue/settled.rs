@@ -1,11 +1,10 @@
 //! The converged limit, compared with the law and with published results (E4).
 
-use serde_json::json;
 use taut_sim::single_queue_bench::{Observed, SingleQueueConfig};
 
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
-use crate::scenario::Results;
+use crate::prelude::*;
 use taut_report::document::Figure;
 
 impl SingleQueueSettings {

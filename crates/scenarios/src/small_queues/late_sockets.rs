@@ -1,25 +1,19 @@
 //! An application that serves many sockets and refills each late: the loss of throughput with small
 //! queues, and the required socket buffers.
 
-use serde_json::{Value, json};
 use taut_path::AnyLimit;
 
 use super::SmallQueuesSettings;
 use crate::budget::Budget;
 use crate::prelude::*;
 use crate::two_hosts::{
-    FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, bands_of, card, hosts, stream, world,
+    GSO_PACKET_BYTES, MSS_BYTES, bands_of, card, hosts, max_payload_bits_per_s, stream, world,
 };
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
 /// Minimum of a buffer: two segments. With less, packets are small and the link carries headers.
 const MIN_BUFFER_BYTES: u64 = 2 * MSS_BYTES as u64;
-
-/// Returns the maximum payload that a link carries, in bytes per second.
-fn max_bytes_per_s(rate: Rate) -> f64 {
-    rate.0 as f64 / 8.0 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
-}
 
 /// A row.
 pub struct LateSockets {
@@ -51,7 +45,7 @@ impl SmallQueuesSettings {
     /// Adds each buffer with each budget, and the largest without a budget, for comparison.
     fn push_buffers(&self, cases: &mut Vec<LateSockets>, of: (Rate, u32, u64)) {
         let (rate, sockets, period_ns) = of;
-        let share = max_bytes_per_s(rate) / f64::from(sockets);
+        let share = max_payload_bits_per_s(rate) / 8.0 / f64::from(sockets);
         let needed_bytes = (share * period_ns as f64 / 1e9) as u64;
         let case = |percent: u32, budget| LateSockets {
             rate,
@@ -75,9 +69,10 @@ impl SmallQueuesSettings {
         let before = world.arrived_bytes(SERVER);
         world.run_until(self.warm_up.0 + self.duration.0)?;
         let delivered = world.arrived_bytes(SERVER) - before;
-        let throughput = delivered as f64 * 1e9 / self.duration.0 as f64;
+        let throughput = delivered as f64 * 8e9 / self.duration.0 as f64;
         let written = f64::from(case.sockets) * case.buffer_bytes as f64;
-        let closed_form = written * 1e9 / case.period_ns as f64 / max_bytes_per_s(case.rate);
+        let max_bits_per_s = max_payload_bits_per_s(case.rate);
+        let closed_form = written * 8e9 / case.period_ns as f64 / max_bits_per_s;
         let round_trips_ns: u64 = (0..case.sockets)
             .map(|socket| world.report(socket, CLIENT).srtt_ns)
             .sum();
@@ -88,8 +83,8 @@ impl SmallQueuesSettings {
             "needed_bytes": case.needed_bytes,
             "buffer_bytes": case.buffer_bytes,
             "budget": case.budget.to_string(),
-            "throughput_bits_per_s": throughput * 8.0,
-            "link_share": throughput / max_bytes_per_s(case.rate),
+            "throughput_bits_per_s": throughput,
+            "link_share": throughput / max_bits_per_s,
             "closed_form_share": closed_form.min(1.0),
             "round_trip_mean_us": round_trips_ns as f64 / f64::from(case.sockets) / 1e3,
             "throttled": totals.throttled,

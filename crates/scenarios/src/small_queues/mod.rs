@@ -3,7 +3,6 @@
 mod late_sockets;
 mod one_stream;
 
-use serde_json::Value;
 use taut_path::AnyLimit;
 
 use crate::budget::Budget;
@@ -80,7 +79,7 @@ const ORPHANS: &str = "orphaning driver";
 const ORPHANED_BUDGET: Budget = Budget::Bytes(taut_path::tsq::LIMIT_2012_BYTES);
 
 impl SmallQueuesSettings {
-    fn stream(&self, rate: Rate, tso: bool, budget: Budget, seed: u64) -> OneStream {
+    fn stream(&self, rate: Rate, tso: bool, budget: Budget) -> OneStream {
         OneStream {
             part: STREAM,
             rate,
@@ -90,28 +89,26 @@ impl SmallQueuesSettings {
             orphans: false,
             ring: self.ring,
             coalesce: self.coalesce,
-            deferred_ns: self.deferred.0,
             requests_every_ns: Some(self.requests_every.0),
             warm_up_ns: self.warm_up.0,
             duration_ns: self.duration.0,
-            seed,
         }
     }
 
     /// Returns each rate with and without GSO packets, under each budget.
-    fn streams(&self, seed: u64) -> Vec<OneStream> {
+    fn streams(&self) -> Vec<OneStream> {
         let mut runs = Vec::new();
         for &rate in &self.rates {
             for tso in [true, false] {
                 let budgets = self.budgets.iter();
-                runs.extend(budgets.map(|&budget| self.stream(rate, tso, budget, seed)));
+                runs.extend(budgets.map(|&budget| self.stream(rate, tso, budget)));
             }
         }
         runs
     }
 
     /// Returns the runs of the stream alone, over rates and budgets.
-    fn knee(&self, seed: u64) -> Vec<OneStream> {
+    fn knee(&self) -> Vec<OneStream> {
         let mut runs = Vec::new();
         for &coalesce in &self.knee_coalesce {
             for &rate in &self.knee_rates {
@@ -122,7 +119,7 @@ impl SmallQueuesSettings {
                     requests_every_ns: None,
                     warm_up_ns: self.knee_warm_up.0,
                     duration_ns: self.knee_duration.0,
-                    ..self.stream(rate, true, budget, seed)
+                    ..self.stream(rate, true, budget)
                 }));
             }
         }
@@ -130,12 +127,12 @@ impl SmallQueuesSettings {
     }
 
     /// Returns an orphaning driver with and without a limit, and one that does not orphan.
-    fn orphans(&self, seed: u64) -> [OneStream; 3] {
+    fn orphans(&self) -> [OneStream; 3] {
         let run = |(orphans, limit)| OneStream {
             part: ORPHANS,
             limit,
             orphans,
-            ..self.stream(self.rates[0], false, ORPHANED_BUDGET, seed)
+            ..self.stream(self.rates[0], false, ORPHANED_BUDGET)
         };
         [
             (false, AnyLimit::off()),
@@ -149,7 +146,7 @@ impl SmallQueuesSettings {
 impl Scenario for SmallQueuesSettings {
     type Case = SmallQueuesCase;
 
-    fn cases(&self, seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         if !self.sockets.is_empty() {
             let named = |case: LateSockets| {
                 let name = format!("{} sockets", case.sockets);
@@ -157,9 +154,9 @@ impl Scenario for SmallQueuesSettings {
             };
             return Ok(self.late_sockets().into_iter().map(named).collect());
         }
-        let mut streams = self.streams(seed);
-        streams.extend(self.knee(seed));
-        streams.extend(self.orphans(seed));
+        let mut streams = self.streams();
+        streams.extend(self.knee());
+        streams.extend(self.orphans());
         let named = |run: OneStream| {
             let name = format!("{}, {}", run.part, run.budget);
             (name, SmallQueuesCase::Stream(run))
@@ -169,7 +166,7 @@ impl Scenario for SmallQueuesSettings {
 
     fn run(&self, case: &SmallQueuesCase, seed: u64) -> Result<Results, ScenarioError> {
         match case {
-            SmallQueuesCase::Stream(run) => run.run(),
+            SmallQueuesCase::Stream(run) => run.run(self.deferred, seed),
             SmallQueuesCase::LateSockets(case) => Ok(Results::row(self.late_row(case, seed)?)),
         }
     }
@@ -198,7 +195,7 @@ impl Scenario for SmallQueuesSettings {
             }
         }
         for (id, kept) in kept_shares {
-            results.compare::<Self>(id, kept);
+            results.compare(id, kept);
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use serde_json::json;
 use taut_measure::meter::{Level, Since};
 use taut_path::qdisc::{BandLimit, PfifoFast};
 use taut_path::tsq::memory_bytes;
@@ -13,16 +12,12 @@ use taut_sim::nic::{Framing, link_ns};
 use taut_sim::tcp::GsoSize;
 use taut_sim::world::{App, CLIENT, SERVER, SmallQueues, World};
 
-use super::SmallQueuesSettings;
 use crate::budget::Budget;
-use crate::error::ScenarioError;
-use crate::scenario::Results;
+use crate::prelude::*;
 use crate::two_hosts::{
-    FIRST_BAND_PRIORITY, FRAME_TIME_BYTES, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, card,
-    first_band, hosts, request_response, stream, world,
+    FIRST_BAND_PRIORITY, GSO_PACKET_BYTES, MSS_BYTES, SEND_BUFFER_BYTES, card, first_band, hosts,
+    max_payload_bits_per_s, request_response, stream, world,
 };
-use taut_path::units::{Rate, Time};
-use taut_report::document::Series;
 
 /// The part of the stream with requests.
 pub(super) const STREAM: &str = "stream";
@@ -47,20 +42,18 @@ pub struct OneStream {
     pub orphans: bool,
     pub ring: u32,
     pub coalesce: Time,
-    /// Time from adding a flow to the deferred list to the run of the list, in ns.
-    pub deferred_ns: u64,
     /// Time from the end of one request to the next, in ns; `None` for no requests.
     pub requests_every_ns: Option<u64>,
     pub warm_up_ns: u64,
     pub duration_ns: u64,
-    pub seed: u64,
 }
 
 impl OneStream {
-    /// Runs it in virtual time. Returns the row, whose `kept_share` depends on other rows, its
-    /// comparison with published results, and the data below the socket over the measured time.
-    pub fn run(&self) -> Result<Results, ScenarioError> {
-        let mut world = self.world()?;
+    /// Runs it in virtual time, with the deferred list `deferred` after a flow was added to it.
+    /// Returns the row, whose `kept_share` depends on other rows, its comparison with published
+    /// results, and the data below the socket over the measured time.
+    pub fn run(&self, deferred: Time, seed: u64) -> Result<Results, ScenarioError> {
+        let mut world = self.world(deferred, seed)?;
         world.run_until(self.warm_up_ns)?;
         let before = world.arrived_bytes(SERVER);
         let samples = self.sample(&mut world)?;
@@ -89,7 +82,7 @@ impl OneStream {
             "orphans": self.orphans,
             "throughput_bits_per_s": throughput,
             "kept_share": null,
-            "link_share": throughput / self.max_bits_per_s(),
+            "link_share": throughput / max_payload_bits_per_s(self.rate),
             "backlog_mean_bytes": below.bytes.mean(),
             "backlog_p90_bytes": backlog_bytes.p90,
             "backlog_max_bytes": backlog_bytes.max,
@@ -125,7 +118,7 @@ impl OneStream {
         let (backlog, packet) = (bytes("backlog_p90_bytes"), bytes("packet_mean_bytes"));
         let mut compare = |what: &str, value: f64| {
             let id = format!("E3, {}, {}, {what}", self.rate, self.budget);
-            found.compare::<SmallQueuesSettings>(id, value);
+            found.compare(id, value);
         };
         if self.tso {
             compare("backlog", backlog);
@@ -133,11 +126,6 @@ impl OneStream {
         } else {
             compare("buffering", backlog_p90_ns as f64 / 1e6);
         }
-    }
-
-    /// Returns the maximum payload rate of the link, in bit/s.
-    fn max_bits_per_s(&self) -> f64 {
-        self.rate.0 as f64 * f64::from(MSS_BYTES) / FRAME_TIME_BYTES
     }
 
     fn sample(&self, world: &mut World<Below>) -> Result<StreamSamples, ScenarioError> {
@@ -158,8 +146,8 @@ impl OneStream {
         Ok(samples)
     }
 
-    fn world(&self) -> Result<World<Below>, ScenarioError> {
-        let card = card(self.rate, self.ring, self.coalesce, self.seed);
+    fn world(&self, deferred: Time, seed: u64) -> Result<World<Below>, ScenarioError> {
+        let card = card(self.rate, self.ring, self.coalesce, seed);
         let hosts = hosts(card, self.warm_up_ns);
         let discipline = || Box::new(PfifoFast::new(QDISC_PACKETS, BandLimit::Total)) as _;
         let below = |_| Below::new(self.warm_up_ns);
@@ -167,7 +155,7 @@ impl OneStream {
         let small_queues = SmallQueues {
             settings: self.budget.settings(),
             connections: 2,
-            deferred_delay_ns: self.deferred_ns,
+            deferred_delay_ns: deferred.0,
             hold_ns: 0,
             orphans: self.orphans,
         };

@@ -2,7 +2,6 @@
 
 mod names;
 
-use serde_json::{Value, json};
 use taut_report::number::one_decimal;
 
 use crate::prelude::*;
@@ -97,7 +96,7 @@ impl SoftwareConsumerSettings {
 impl Scenario for SoftwareConsumerSettings {
     type Case = SoftwareConsumerCase;
 
-    fn cases(&self, _seed: u64) -> Cases<Self> {
+    fn cases(&self) -> Cases<Self> {
         let mut cases = Vec::new();
         for &consumer in &self.consumers {
             for &core in &self.cores {
@@ -191,7 +190,7 @@ fn compare(
     }
     let mut compare = |what: &str, value| {
         let id = format!("E12, {}, notify {}, {what}", case.consumer, case.notify);
-        found.compare::<SoftwareConsumerSettings>(id, value);
+        found.compare(id, value);
     };
     let seen = |name: &str| {
         let found = limits.iter().find(|(limit, _)| limit.to_string() == name);

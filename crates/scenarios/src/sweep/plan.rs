@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::swept::{Point, SWEEP, Swept, grid, of_file, reject_duplicates};
 use crate::error::ScenarioError;
 use crate::registry::prepare_one;
-use crate::run::{AnyRun, SharedRun};
+use crate::run::{AnyRun, RunCase, SharedRun};
 use crate::setting;
 use crate::trace_row::TraceRow;
 use taut_report::document::Document;
@@ -155,32 +155,11 @@ impl Plan {
         }
         Ok(!those.is_empty())
     }
-
-    /// Returns the run of a case, and the case's number in it.
-    fn at(&self, mut case: usize) -> (&SharedRun, usize) {
-        for part in &self.parts {
-            if case < part.run.cases() {
-                return (&part.run, case);
-            }
-            case -= part.run.cases();
-        }
-        (&self.base, case)
-    }
 }
 
 impl AnyRun for Plan {
-    fn cases(&self) -> usize {
-        self.parts.iter().map(|it| it.run.cases()).sum()
-    }
-
-    fn name(&self, case: usize) -> String {
-        let (run, case) = self.at(case);
-        run.name(case)
-    }
-
-    fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        let (run, case) = self.at(case);
-        run.run(case)
+    fn cases(&self) -> Vec<RunCase<'_>> {
+        self.parts.iter().flat_map(|it| it.run.cases()).collect()
     }
 
     /// Returns the rows of all finished runs, including those of other processes.

@@ -8,10 +8,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use taut_report::page::{Origin, command_line};
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, SharedRun, run_all};
-use taut_scenarios::show::page;
 
 use super::output::Output;
 use super::progress::progress_line;
@@ -22,17 +20,14 @@ use taut_report::exit;
 pub fn show(run: SharedRun, output: &Output, seed: Option<u64>) -> Result<ExitCode, ExitCode> {
     output.check(&*run)?;
     let interrupt = run_cases(vec![run.clone()], output.jobs(), |_| {})?;
-    let mut document = run.document();
-    document.interrupted = interrupt.is_some();
-    let page = || page(&document, Origin::Simulated, command_line(seed));
-    Ok(output.emit((&document, interrupt), &*run, page))
+    Ok(output.emit(&*run, interrupt, seed))
 }
 
 /// Reports an error of a scenario or of a file that it reads, after `what`.
 pub fn failed(what: impl Display, error: &ScenarioError) -> ExitCode {
-    let code = match error.is_io() {
-        true => exit::FAILED,
-        false => exit::USAGE,
+    let code = match error {
+        ScenarioError::Io(_) => exit::FAILED,
+        _ => exit::USAGE,
     };
     exit::fail(code, format_args!("{what}{error}"))
 }
@@ -49,13 +44,12 @@ pub fn run_cases(
             finished(runs[run].as_ref())
         })
     });
-    let (message, code) = match ran {
-        Ok(Ok(Ok(()))) => return Ok(None),
-        Ok(Err(interrupt)) => return Ok(Some(interrupt)),
-        Ok(Ok(Err(error))) => (error.to_string(), exit::USAGE),
-        Err(error) => (error.to_string(), exit::FAILED),
-    };
-    Err(exit::fail(code, message))
+    match ran {
+        Ok(Ok(Ok(()))) => Ok(None),
+        Ok(Err(interrupt)) => Ok(Some(interrupt)),
+        Ok(Ok(Err(error))) => Err(failed("", &error)),
+        Err(error) => Err(exit::fail(exit::FAILED, error)),
+    }
 }
 
 /// Interval at which interrupts are checked.

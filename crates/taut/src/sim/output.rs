@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_report::document::Document;
-use taut_report::page::Page;
+use taut_report::page::{Origin, command_line};
 use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, all_cores};
-use taut_scenarios::show::text;
+use taut_scenarios::show::{page, text};
 use taut_scenarios::sweep::Swept;
 use taut_scenarios::tracing::{self, Tap};
 
@@ -173,29 +173,31 @@ impl Output {
         }
     }
 
-    /// Prints a document, and writes the page of `page`. After an interrupt, no trace is written,
+    /// Prints the document of `run`, and writes its page. After an interrupt, no trace is written,
     /// and the exit code is that of the interrupt.
-    pub fn emit<'d>(
+    pub fn emit(
         &self,
-        (document, interrupt): (&'d Document, Option<Interrupt>),
         run: &dyn AnyRun,
-        page: impl FnOnce() -> Page<'d>,
+        interrupt: Option<Interrupt>,
+        seed: Option<u64>,
     ) -> ExitCode {
+        let document = Document {
+            interrupted: interrupt.is_some(),
+            ..run.document()
+        };
         let shown = emit::emit(
-            document,
+            &document,
             self.form(),
             self.report.path.as_deref(),
-            || text(document, stdout::columns()),
-            page,
+            || text(&document, stdout::columns()),
+            || page(&document, Origin::Simulated, command_line(seed)),
         );
-        match interrupt {
-            Some(interrupt) => emit::interrupted(interrupt.exit_code(), document.rows.len(), shown),
-            None => {
-                let [queue, wire] = self.taps();
-                let written = self.trace.write(|out| tap(run, queue, out));
-                let written = written.and_then(|()| self.pcap.write(|out| tap(run, wire, out)));
-                written.err().unwrap_or(shown)
-            }
-        }
+        let Some(interrupt) = interrupt else {
+            let [queue, wire] = self.taps();
+            let written = self.trace.write(|out| tap(run, queue, out));
+            let written = written.and_then(|()| self.pcap.write(|out| tap(run, wire, out)));
+            return written.err().unwrap_or(shown);
+        };
+        emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
     }
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use taut_report::exit;
+use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules::LimitRulesSettings;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
 use taut_scenarios::run::Run;
-use taut_scenarios::scenario::Scenario;
+use taut_scenarios::schema::Schema;
 
 use super::cases::{failed, show};
 use super::output::{Common, Output};
@@ -58,14 +59,17 @@ pub(super) fn run(file: &str, options: &Common) -> Result<ExitCode, ExitCode> {
 }
 
 /// Runs settings from the command line.
-pub fn run_settings<S: Scenario>(
+pub fn run_settings<S: Schema>(
     settings: S,
     seed: u64,
     output: &Output,
 ) -> Result<ExitCode, ExitCode> {
     if output.is_sweep() {
-        return sweep::run(&registry::file(&settings), seed, output);
+        let file = registry::file(&settings).map_err(|error| failed("", &error))?;
+        return sweep::run(&file, seed, output);
     }
-    let run = Run::new(S::NAME, settings, seed).map_err(|error| failed("", &error))?;
+    let checked = settings.validate().map_err(ScenarioError::Setting);
+    let run = checked.and_then(|()| Run::new(S::NAME, settings, seed));
+    let run = run.map_err(|error| failed("", &error))?;
     show(Arc::new(run), output, Some(seed))
 }

@@ -4,17 +4,13 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use taut_report::document::Document;
 use taut_scenarios::registry::DEFAULT_SEED;
-use taut_scenarios::run::AnyRun;
 use taut_scenarios::sweep::{Book, Plan, finished_line};
 
 use super::cases::run_cases;
 use super::output::Output;
 use taut_linux::interrupt::Interrupt;
-use taut_report::emit;
-use taut_report::text::text;
-use taut_report::{exit, say, stdout};
+use taut_report::{exit, say};
 
 /// Runs `file` with every combination of `options`, and prints the rows of all.
 pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode> {
@@ -23,22 +19,17 @@ pub fn run(file: &str, seed: u64, output: &Output) -> Result<ExitCode, ExitCode>
             format!("--seed {seed} conflicts with --sweep seed: list all seeds in --sweep");
         return Err(exit::fail(exit::USAGE, message));
     }
-    let (document, interrupt) = run_all(file, seed, output)?;
-    let table = || text(&document, stdout::columns());
-    let shown = emit::print(&document, output.form(), table);
-    Ok(interrupt.map_or(shown, |interrupt| {
-        emit::interrupted(interrupt.exit_code(), document.rows.len(), shown)
-    }))
+    let plan = Plan::new(file, seed, &output.sweep);
+    let mut plan = plan.map_err(|error| exit::fail(exit::USAGE, error))?;
+    let interrupt = run_left(&mut plan, output)?;
+    Ok(output.emit(&plan, interrupt, Some(seed)))
 }
 
-type Finished = (Document, Option<Interrupt>);
-
-fn run_all(file: &str, seed: u64, options: &Output) -> Result<Finished, ExitCode> {
-    let plan = Plan::new(file, seed, &options.sweep);
-    let mut plan = plan.map_err(|error| exit::fail(exit::USAGE, error))?;
+/// Executes the unfinished runs, and adds each to the file of finished runs.
+fn run_left(plan: &mut Plan, options: &Output) -> Result<Option<Interrupt>, ExitCode> {
     let mut book = None;
     if let Some(path) = &options.resume {
-        let opened = Book::open(path, &mut plan).map_err(|error| {
+        let opened = Book::open(path, plan).map_err(|error| {
             let message = format!("cannot resume from {}: {error}", path.display());
             exit::fail(exit::FAILED, message)
         })?;
@@ -71,9 +62,5 @@ fn run_all(file: &str, seed: u64, options: &Output) -> Result<Finished, ExitCode
             );
         }
     }
-    let document = Document {
-        interrupted: interrupt.is_some(),
-        ..plan.document()
-    };
-    Ok((document, interrupt))
+    Ok(interrupt)
 }
