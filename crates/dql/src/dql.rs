@@ -118,13 +118,6 @@ impl Dql {
         self.side.reset(&self.ledger, now_ns);
     }
 
-    /// Returns the number of resets so far, wrapping. It distinguishes objects queued before a
-    /// reset from those queued after it.
-    #[must_use]
-    pub fn epoch(&self) -> u32 {
-        self.side.epoch
-    }
-
     /// Returns the units queued and not yet completed, below 2^31.
     #[must_use]
     #[inline]

@@ -60,8 +60,8 @@
 //!   the [`Completer`]; [`reset`] and [`repair`] take both halves. `unqueue` and
 //!   `observe_in_flight` together require one lock; see [`Completer::observe_in_flight`].
 //! - **32 bits**: everything works without 64-bit atomics. Neither half waits for the other, and an
-//!   observer can be an interrupt handler; see [`Shared::snapshot`]. Targets without atomic
-//!   exchange have everything except [`Shared`] and its halves.
+//!   interrupt handler can read [`Shared::in_flight`]. Targets without atomic exchange have
+//!   everything except [`Shared`] and its halves.
 //!
 //! # Two threads
 //! One [`Sender`] and one [`Completer`], each used by one thread at a time. The types enforce this
@@ -106,8 +106,6 @@ mod halves;
 pub mod ledger;
 pub mod limit;
 pub mod rate;
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-mod shared;
 pub mod sharing;
 mod side;
 mod snapshot;
@@ -125,10 +123,7 @@ pub use dql::Dql;
 pub use dynamic::Dynamic;
 pub use error::Error;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use halves::{Completer, Sender, repair, reset, split};
-
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use shared::Shared;
+pub use halves::{Completer, Sender, Shared, repair, reset, split};
 pub use snapshot::Snapshot;
 pub use stall::Stall;
 

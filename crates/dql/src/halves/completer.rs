@@ -4,9 +4,10 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
+use super::shared::Shared;
 use crate::limit::Limit;
 use crate::side::CompletingSide;
-use crate::{Config, Error, Shared, Snapshot};
+use crate::{Config, Error, Snapshot};
 
 /// The half of the thread that reaps completions. Only this half moves the limit. It can move to
 /// another thread, but two threads cannot use it at the same time:
@@ -37,9 +38,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.side.completed(&self.shared.ledger, units, now_ns)?;
-        self.shared.publish(&self.side);
-        Ok(())
+        self.side.completed(&self.shared.ledger, units, now_ns)
     }
 
     /// Counts completions of a device that reports a level: the units that are still outstanding.
@@ -87,33 +86,12 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.shared.ledger.in_flight()
     }
 
-    /// Returns the total units queued since the last reset, wrapping. The sender can raise it at
-    /// any time.
-    #[inline]
-    pub fn num_queued(&self) -> u32 {
-        self.shared.ledger.num_queued().wrapping_sub(self.side.base)
-    }
-
-    /// Returns the total units completed since the last reset, wrapping.
-    #[inline]
-    pub fn num_completed(&self) -> u32 {
-        let total = self.shared.ledger.num_completed();
-        total.wrapping_sub(self.side.base)
-    }
-
     /// Returns the limit, in units. An explicitly set limit is returned immediately and takes
     /// effect at the next completion.
     #[must_use]
     #[inline]
     pub fn limit(&self) -> u32 {
         self.side.rule.limit()
-    }
-
-    /// Returns the number of resets so far, wrapping; only [`reset`](crate::reset()) changes it.
-    #[must_use]
-    #[inline]
-    pub fn epoch(&self) -> u32 {
-        self.side.epoch
     }
 
     /// Sets the limit explicitly, in units. The sender sees it at the next completion, which also
@@ -170,8 +148,6 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     }
 
     fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
-        self.side.set(change)?;
-        self.shared.publish_all(&self.side);
-        Ok(())
+        self.side.set(change)
     }
 }

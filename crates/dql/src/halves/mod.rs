@@ -2,15 +2,17 @@
 
 mod completer;
 mod sender;
+mod shared;
 
 use core::marker::PhantomData;
 use core::ops::Deref;
 
 use crate::side::CompletingSide;
-use crate::{Config, Error, Shared};
+use crate::{Config, Error};
 
 pub use completer::Completer;
 pub use sender::Sender;
+pub use shared::Shared;
 
 /// Creates the two halves of a queue, behind `&Shared`, `Arc<Shared>`, `&'static Shared` or a
 /// similar pointer. A limit in `config` applies immediately.
@@ -33,7 +35,6 @@ where
     }
     let side = CompletingSide::from_valid(config, now_ns);
     shared.ledger.completed(0, config.limit);
-    shared.publish_all(&side);
     let not_sync = PhantomData;
     let sender = Sender { shared, not_sync };
     let completer = Completer {
@@ -46,7 +47,7 @@ where
 
 /// Forgets the units in flight, restarts from the lower bound of the limit and increments the epoch
 /// (wrapping). The settings stay. Call it after the device was flushed. Both halves are borrowed,
-/// so nothing is queued or completed at the same time. An observer can see a mix of the states
+/// so nothing is queued or completed at the same time. A third thread can read a mix of the states
 /// before and after.
 ///
 /// # Errors
@@ -61,7 +62,6 @@ where
 {
     check_same_queue(sender, completer)?;
     completer.side.reset(&completer.shared.ledger, now_ns);
-    completer.shared.publish_all(&completer.side);
     Ok(())
 }
 
@@ -85,9 +85,7 @@ where
 {
     check_same_queue(sender, completer)?;
     let Completer { shared, side, .. } = completer;
-    let excess = side.repair(&shared.ledger, in_flight, now_ns)?;
-    shared.publish(side);
-    Ok(excess)
+    side.repair(&shared.ledger, in_flight, now_ns)
 }
 
 fn check_same_queue<S>(sender: &Sender<S>, completer: &Completer<S>) -> Result<(), Error>

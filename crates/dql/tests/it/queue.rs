@@ -64,7 +64,7 @@ impl Queue for Dql {
     }
 }
 
-/// The two-thread variant, as a third thread sees it.
+/// The two-thread variant, on one thread.
 pub struct Halves {
     pub shared: Arc<Shared>,
     pub sender: Sender<Arc<Shared>>,
@@ -111,6 +111,6 @@ impl Queue for Halves {
         }
     }
     fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.completer.snapshot()
     }
 }
