@@ -94,48 +94,17 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.side.rule.limit()
     }
 
-    /// Sets the limit explicitly, in units. The sender sees it at the next completion, which also
-    /// clamps it to its bounds.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
-    pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
-        self.set(|config| config.limit = limit)
-    }
-
-    /// Sets the lower bound of the limit, in units, from the next completion on.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
-    /// above the current upper bound.
-    pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
-        self.set(|config| config.min_limit = min_limit)
-    }
-
-    /// Sets the upper bound of the limit, in units, from the next completion on.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
-    /// below the current lower bound.
-    pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
-        self.set(|config| config.max_limit = max_limit)
-    }
-
-    /// Sets the hold time, in ns: slack is observed for this time before the limit decreases.
-    pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        let set = self.set(|config| config.hold_time_ns = hold_time_ns);
-        debug_assert!(set.is_ok(), "every hold time is valid");
-    }
-
-    /// Changes all settings. A limit takes effect at the next completion.
+    /// Changes all settings. The sender sees a limit at the next completion, which also clamps it to
+    /// its bounds.
     ///
     /// # Errors
     /// Those of [`Config::validate`]; nothing changes.
     pub fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.set(|it| *it = config)
+        self.side.rule.set_config(config)
     }
 
     /// Returns the current settings; `limit` is the current limit.
+    #[must_use]
     pub fn config(&self) -> Config {
         self.side.rule.config()
     }
@@ -145,9 +114,5 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.side.snapshot(&self.shared.ledger)
-    }
-
-    fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
-        self.side.set(change)
     }
 }

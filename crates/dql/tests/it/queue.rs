@@ -25,6 +25,18 @@ pub enum Setting {
     HoldTimeNs(u64),
 }
 
+impl Setting {
+    fn applied_to(self, mut config: Config) -> Config {
+        match self {
+            Setting::Limit(limit) => config.limit = limit,
+            Setting::MinLimit(limit) => config.min_limit = limit,
+            Setting::MaxLimit(limit) => config.max_limit = limit,
+            Setting::HoldTimeNs(hold_time_ns) => config.hold_time_ns = hold_time_ns,
+        }
+        config
+    }
+}
+
 impl Queue for Dql {
     fn fresh(config: Config, now_ns: u64) -> Result<Self, Error> {
         Dql::with_config(config, now_ns)
@@ -49,15 +61,7 @@ impl Queue for Dql {
         Ok(())
     }
     fn set(&mut self, setting: Setting) -> Result<(), Error> {
-        match setting {
-            Setting::Limit(limit) => self.set_limit(limit),
-            Setting::MinLimit(limit) => self.set_min_limit(limit),
-            Setting::MaxLimit(limit) => self.set_max_limit(limit),
-            Setting::HoldTimeNs(hold_time_ns) => {
-                self.set_hold_time_ns(hold_time_ns);
-                Ok(())
-            }
-        }
+        self.set_config(setting.applied_to(self.config()))
     }
     fn snapshot(&self) -> Snapshot {
         self.snapshot()
@@ -100,15 +104,8 @@ impl Queue for Halves {
         reset(&mut self.sender, &mut self.completer, now_ns)
     }
     fn set(&mut self, setting: Setting) -> Result<(), Error> {
-        match setting {
-            Setting::Limit(limit) => self.completer.set_limit(limit),
-            Setting::MinLimit(limit) => self.completer.set_min_limit(limit),
-            Setting::MaxLimit(limit) => self.completer.set_max_limit(limit),
-            Setting::HoldTimeNs(hold_time_ns) => {
-                self.completer.set_hold_time_ns(hold_time_ns);
-                Ok(())
-            }
-        }
+        let config = setting.applied_to(self.completer.config());
+        self.completer.set_config(config)
     }
     fn snapshot(&self) -> Snapshot {
         self.completer.snapshot()
