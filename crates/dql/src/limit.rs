@@ -60,15 +60,6 @@ pub struct Needs {
     pub rate: bool,
 }
 
-impl Needs {
-    /// The rule needs nothing more.
-    pub const NOTHING: Self = Self {
-        sender: false,
-        return_time: false,
-        rate: false,
-    };
-}
-
 /// A limit rule.
 ///
 /// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
@@ -95,7 +86,7 @@ pub trait Limit {
 
     /// The parts of a batch that this rule needs.
     fn needs(&self) -> Needs {
-        Needs::NOTHING
+        Needs::default()
     }
 
     /// Forgets all history, because nothing is in flight any more. The bounds and the hold time
@@ -177,18 +168,11 @@ macro_rules! forward_limit {
     };
 }
 
-macro_rules! behind_a_pointer {
-    ($($pointer:ty),*) => {$(
-        impl<L: Limit + ?Sized> Limit for $pointer {
-            fn unit(&self) -> Unit {
-                (**self).unit()
-            }
-
-            forward_limit!(self => **self);
-        }
-    )*};
-}
-
-behind_a_pointer!(&mut L);
 #[cfg(feature = "alloc")]
-behind_a_pointer!(Box<L>);
+impl<L: Limit + ?Sized> Limit for Box<L> {
+    fn unit(&self) -> Unit {
+        (**self).unit()
+    }
+
+    forward_limit!(self => **self);
+}

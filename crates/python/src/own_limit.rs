@@ -190,7 +190,7 @@ impl Limit for OwnLimit {
         Needs {
             sender: true,
             rate: true,
-            ..Needs::NOTHING
+            ..Needs::default()
         }
     }
 
