@@ -202,7 +202,8 @@ impl<D: Device> TxToken for Token<'_, D> {
         };
         let buffer = self.path.frames.buffer_mut(frame);
         buffer.meta = self.meta;
-        let written = write(buffer.room(length));
+        buffer.bytes.resize(length, 0);
+        let written = write(&mut buffer.bytes);
         // Taken only here: a closure that panics releases its frame.
         if let Some(frame) = self.frame.take() {
             self.path.enqueue(frame);

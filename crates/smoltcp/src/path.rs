@@ -76,7 +76,7 @@ impl Path {
             };
             let buffer = self.frames.buffer_mut(packet.frame());
             token.set_meta(buffer.meta);
-            let bytes = buffer.bytes_mut();
+            let bytes = &mut buffer.bytes;
             if packet.ecn() == Ecn::Marked {
                 mark(self.medium, bytes);
             }
@@ -89,7 +89,7 @@ impl Path {
 
     /// Passes a frame of the stack to the discipline.
     pub(crate) fn enqueue(&mut self, frame: Frame) {
-        let bytes = self.frames.buffer_mut(&frame).bytes_mut();
+        let bytes = &self.frames.buffer_mut(&frame).bytes;
         let class = classify(self.medium, bytes);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let mut packet = Packet::new(frame, wire_bytes);
