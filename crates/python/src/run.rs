@@ -1,7 +1,6 @@
 //! Scenarios by their names and files.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,27 +14,26 @@ use taut_scenarios::{setting, sweep};
 use crate::background::run_in_background;
 use crate::document::Document;
 use crate::error::of_scenario;
+use crate::interrupt::Interrupt;
 use crate::number::{Units, Whole};
-use crate::own_limit::raising;
 use crate::settings::{alias, written};
 
-/// Begins no case after a stop or a failed case.
-struct Stoppable {
+/// Begins no case after an interrupt.
+struct Interruptible {
     run: SharedRun,
-    stop: Arc<AtomicBool>,
-    failure: Arc<OnceLock<PyErr>>,
+    interrupt: Arc<Interrupt>,
 }
 
-impl Stoppable {
-    fn not_stopped(&self) -> Result<(), ScenarioError> {
-        match self.stop.load(Ordering::Relaxed) {
+impl Interruptible {
+    fn check(&self) -> Result<(), ScenarioError> {
+        match self.interrupt.is_set() {
             true => Err(ScenarioError::Setting("interrupted".to_owned())),
             false => Ok(()),
         }
     }
 }
 
-impl AnyRun for Stoppable {
+impl AnyRun for Interruptible {
     fn cases(&self) -> usize {
         self.run.cases()
     }
@@ -45,15 +43,10 @@ impl AnyRun for Stoppable {
     }
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        self.not_stopped()?;
-        let stop = Some(Arc::clone(&self.stop));
-        raising(stop, || self.run.run(case).map_err(of_scenario)).map_err(|failure| {
-            // Keep the first failure only: others are its consequences.
-            let _ = self.failure.set(failure);
-            ScenarioError::Setting("a case failed".to_owned())
-        })?;
+        self.check()?;
+        self.interrupt.run(|| self.run.run(case))?;
         // The case is incomplete if its rules were not called until the end.
-        self.not_stopped()
+        self.check()
     }
 
     fn document(&self) -> Found {
@@ -83,24 +76,17 @@ pub fn run_watched(
     progress: Option<&Bound<'_, PyAny>>,
     finished: &mut dyn FnMut(usize) -> PyResult<()>,
 ) -> PyResult<()> {
-    let failure = Arc::new(OnceLock::new());
-    let kept = Arc::clone(&failure);
-    let done = run_in_background(py, progress, finished, move |reports| {
-        let stoppable = |run| {
-            Arc::new(Stoppable {
+    run_in_background(py, progress, finished, move |reports| {
+        let interruptible = |run| {
+            Arc::new(Interruptible {
                 run,
-                stop: reports.stop(),
-                failure: Arc::clone(&kept),
+                interrupt: Arc::clone(&reports.interrupt),
             }) as SharedRun
         };
-        let runs: Vec<SharedRun> = runs.into_iter().map(stoppable).collect();
+        let runs: Vec<SharedRun> = runs.into_iter().map(interruptible).collect();
         let mut show = |what: &str, done, all| reports.progress(what, done, all);
-        run_all(&runs, jobs, &mut show, &mut |run| reports.finished(run))
-    })?;
-    match failure.get() {
-        Some(failure) => Err(failure.clone_ref(py)),
-        None => done.map_err(of_scenario),
-    }
+        run_all(&runs, jobs, &mut show, &mut |run| reports.finished(run)).map_err(of_scenario)
+    })
 }
 
 /// Runs a scenario. Returns its results.
