@@ -98,7 +98,7 @@ pub unsafe extern "C" fn taut_queue_run(
         Stop::RingFull => (Stopped::RingFull, 0),
         Stop::NotReady(at_ns) => (Stopped::NotReady, at_ns),
         Stop::Failed(error) => {
-            it.driver_error = error.0;
+            it.driver_error = error;
             (Stopped::Failed, 0)
         }
         _ => (Stopped::Invalid, 0),
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn taut_queue_complete(
             },
         ),
         Err(CompleteError::Driver(error)) => {
-            it.driver_error = error.0;
+            it.driver_error = error;
             (Status::DriverFailed, Completed::default())
         }
         Err(CompleteError::UnknownCompletions { .. }) => {
