@@ -94,8 +94,8 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.side.rule.limit()
     }
 
-    /// Changes all settings. The sender sees a limit at the next completion, which also clamps it to
-    /// its bounds.
+    /// Changes all settings. The sender sees a limit at the next completion, which also clamps it
+    /// to its bounds.
     ///
     /// # Errors
     /// Those of [`Config::validate`]; nothing changes.

@@ -9,8 +9,8 @@ use crate::sync::{AtomicBool, Ordering};
 ///
 /// Each number has one writer. The numbers of the sender and those of the completer are on separate
 /// cache lines, so that the stores of one thread do not invalidate the other's line. Any third
-/// thread can read [`limit`](Shared::limit) and [`in_flight`](Shared::in_flight). The whole state is
-/// [`Completer::snapshot`](crate::Completer::snapshot).
+/// thread can read [`limit`](Shared::limit) and [`in_flight`](Shared::in_flight). The whole state
+/// is [`Completer::snapshot`](crate::Completer::snapshot).
 #[derive(Debug)]
 pub struct Shared {
     pub(super) ledger: Ledger<Threads>,
