@@ -88,8 +88,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-#[cfg(feature = "alloc")]
-extern crate alloc;
 #[cfg(any(test, loom, feature = "tasks"))]
 extern crate std;
 

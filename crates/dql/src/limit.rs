@@ -3,9 +3,6 @@
 //! A rule receives a record of each completion batch and returns the limit from then on. A rule
 //! counts nothing itself: the [`Ledger`](crate::ledger::Ledger) does, for all rules.
 
-#[cfg(feature = "alloc")]
-use alloc::boxed::Box;
-
 use crate::{Config, Error};
 
 /// What a limit counts. Only taut-path reads it; a rule for another unit returns either variant.
@@ -166,13 +163,4 @@ macro_rules! forward_limit {
             $crate::limit::Limit::set_config(&mut $rule, config)
         }
     };
-}
-
-#[cfg(feature = "alloc")]
-impl<L: Limit + ?Sized> Limit for Box<L> {
-    fn unit(&self) -> Unit {
-        (**self).unit()
-    }
-
-    forward_limit!(self => **self);
 }
