@@ -250,10 +250,8 @@ impl Future for Acquire {
                 state.waiters.leave(place);
             }
             wake_next(state);
-            return Poll::Ready(match taken {
-                Ok(()) => Ok(this.limiter.permit(this.units)),
-                Err(error) => Err(AcquireError::Uncountable(error)),
-            });
+            taken.map_err(AcquireError::Uncountable)?;
+            return Poll::Ready(Ok(this.limiter.permit(this.units)));
         }
         match &this.place {
             Some(place) => {
@@ -263,19 +261,17 @@ impl Future for Acquire {
                     wake_next(state);
                 }
             }
-            None => match state.waiters.join(Priority::Normal, context.waker()) {
-                Ok(place) => {
-                    this.place = Some(place);
-                    this.joined_idle = has_room && state.dql.in_flight() == 0;
-                    drop(state);
-                    // If the woken task is still not polled when this one is polled again, this one
-                    // passes it.
-                    if this.joined_idle {
-                        context.waker().wake_by_ref();
-                    }
+            None => {
+                let joined = state.waiters.join(Priority::Normal, context.waker());
+                this.place = Some(joined.map_err(AcquireError::TooManyWaiters)?);
+                this.joined_idle = has_room && state.dql.in_flight() == 0;
+                drop(state);
+                // If the woken task is still not polled when this one is polled again, this one
+                // passes it.
+                if this.joined_idle {
+                    context.waker().wake_by_ref();
                 }
-                Err(error) => return Poll::Ready(Err(AcquireError::TooManyWaiters(error))),
-            },
+            }
         }
         Poll::Pending
     }
