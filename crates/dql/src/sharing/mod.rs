@@ -50,9 +50,9 @@ pub trait Word: Debug {
 pub trait Wide: Debug {
     /// A number that holds `value`.
     fn new(value: u64) -> Self;
-    /// Returns the value.
+    /// Returns the value. Everything that its writer wrote before it is visible afterwards.
     fn load(&self) -> u64;
-    /// Stores the value.
+    /// Stores the value. Only the writer may call it.
     fn store(&self, value: u64);
 }
 

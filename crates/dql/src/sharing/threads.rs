@@ -1,6 +1,6 @@
 //! Atomics, for halves on two threads.
 
-use super::{CacheAligned, Sharing, Wide, Word};
+use super::{CacheAligned, Sharing, Word};
 use crate::sync::{AtomicU32, Ordering, SingleWriterU64, fence};
 
 /// Each half can be on a thread of its own.
@@ -60,18 +60,20 @@ impl Word for AtomicU32 {
     }
 }
 
-impl Wide for SingleWriterU64 {
+/// `TwoSlots` needs these orderings, so that both give the same guarantee.
+#[cfg(any(loom, target_has_atomic = "64"))]
+impl super::Wide for SingleWriterU64 {
     fn new(value: u64) -> Self {
         SingleWriterU64::new(value)
     }
 
     #[inline]
     fn load(&self) -> u64 {
-        SingleWriterU64::load(self)
+        SingleWriterU64::load(self, Ordering::Acquire)
     }
 
     #[inline]
     fn store(&self, value: u64) {
-        SingleWriterU64::store(self, value);
+        SingleWriterU64::store(self, value, Ordering::Release);
     }
 }
