@@ -1,6 +1,7 @@
 //! The end of a call from Python before its work is complete.
 
 use std::cell::RefCell;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -26,8 +27,12 @@ impl Interrupt {
         self.is_set.store(true, Ordering::Relaxed);
     }
 
-    pub fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::Relaxed)
+    /// Returns an error after the interrupt.
+    pub fn check(&self) -> io::Result<()> {
+        match self.is_set.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("interrupted")),
+            false => Ok(()),
+        }
     }
 
     /// Runs `work`, which uses limits.
@@ -59,9 +64,7 @@ pub fn raising<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 /// that was ended before.
 pub fn call_rule<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
     let current = CURRENT.with_borrow(Clone::clone).unwrap_or_default();
-    if current.is_set() {
-        return None;
-    }
+    current.check().ok()?;
     // Fails while the interpreter exits.
     let done = Python::try_attach(work)?;
     let keep = |raised| {

@@ -24,15 +24,6 @@ struct Interruptible {
     interrupt: Arc<Interrupt>,
 }
 
-impl Interruptible {
-    fn check(&self) -> Result<(), ScenarioError> {
-        match self.interrupt.is_set() {
-            true => Err(ScenarioError::Setting("interrupted".to_owned())),
-            false => Ok(()),
-        }
-    }
-}
-
 impl AnyRun for Interruptible {
     fn cases(&self) -> usize {
         self.run.cases()
@@ -43,10 +34,10 @@ impl AnyRun for Interruptible {
     }
 
     fn run(&self, case: usize) -> Result<(), ScenarioError> {
-        self.check()?;
+        self.interrupt.check()?;
         self.interrupt.run(|| self.run.run(case))?;
         // The case is incomplete if its rules were not called until the end.
-        self.check()
+        Ok(self.interrupt.check()?)
     }
 
     fn document(&self) -> Found {
@@ -55,7 +46,7 @@ impl AnyRun for Interruptible {
 }
 
 /// Returns the number of threads that run cases [default: one for each core].
-pub fn threads(jobs: Option<Units>) -> PyResult<usize> {
+fn threads(jobs: Option<Units>) -> PyResult<usize> {
     match jobs {
         None => Ok(all_cores()),
         Some(Units(jobs)) if (1..=MAX_JOBS).contains(&jobs) => Ok(jobs as usize),
@@ -72,10 +63,11 @@ const MAX_JOBS: u32 = 1024;
 pub fn run_watched(
     py: Python<'_>,
     runs: Vec<SharedRun>,
-    jobs: usize,
+    jobs: Option<Units>,
     progress: Option<&Bound<'_, PyAny>>,
     finished: &mut dyn FnMut(usize) -> PyResult<()>,
 ) -> PyResult<()> {
+    let jobs = threads(jobs)?;
     run_in_background(py, progress, finished, move |reports| {
         let interruptible = |run| {
             Arc::new(Interruptible {
@@ -96,7 +88,6 @@ pub fn document_of(
     jobs: Option<Units>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Found> {
-    let jobs = threads(jobs)?;
     run_watched(py, vec![Arc::clone(&run)], jobs, progress, &mut |_| Ok(()))?;
     Ok(py.detach(|| run.document()))
 }

@@ -23,9 +23,7 @@ struct TraceWriter<W> {
 
 impl<W: Write> Write for TraceWriter<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        if self.interrupt.is_set() {
-            return Err(io::Error::other("interrupted"));
-        }
+        self.interrupt.check()?;
         self.to.write(buffer)
     }
 
@@ -47,8 +45,8 @@ fn write(reports: &Reports, run: &dyn AnyRun, row: &str, path: PathBuf) -> PyRes
         let mut show = |what: &str, done, all| reports.progress(what, done, all);
         let record = || tracing::write(run, (Tap::Queue, row), &mut out, &mut show);
         let bytes = reports.interrupt.run(record).map_err(of_scenario)?;
-        // After the exception of a rule, the trace is incomplete.
-        reports.interrupt.result(Ok(()))?;
+        // The trace is incomplete if its rules were not called until the end.
+        reports.interrupt.check()?;
         out.flush()?;
         rename(&unfinished, &path)?;
         Ok(bytes)
