@@ -57,7 +57,7 @@
 //! - **Empty objects**: `queued(0)` takes no room. A loop `while has_room() { queued(0) }` never
 //!   ends: bound it otherwise, or count at least one unit.
 //! - **Two threads**: `queued`, `unqueue` on the [`Sender`]; `completed`, `observe_in_flight` on
-//!   the [`Completer`]; [`reset`] and [`repair`] take both halves. `unqueue` and
+//!   the [`Completer`]; its `reset` and `repair` take the sender, too. `unqueue` and
 //!   `observe_in_flight` together require one lock; see [`Completer::observe_in_flight`].
 //! - **32 bits**: everything works without 64-bit atomics. Neither half waits for the other, and an
 //!   interrupt handler can read [`Shared::in_flight`]. Targets without atomic exchange have
@@ -121,7 +121,7 @@ pub use dql::Dql;
 pub use dynamic::Dynamic;
 pub use error::Error;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use halves::{Completer, Sender, Shared, repair, reset, split};
+pub use halves::{Completer, Sender, Shared, split};
 pub use snapshot::Snapshot;
 pub use stall::Stall;
 

@@ -4,6 +4,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
+use super::sender::Sender;
 use super::shared::Shared;
 use crate::limit::Limit;
 use crate::side::CompletingSide;
@@ -51,7 +52,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// ledger recovers: later levels exceed it and are rejected until the device has completed that
     /// object. But if the object is removed after it counted as completed, the ledger can fall
     /// below 0. Every completion then returns [`Error::OverCompletion`] until a
-    /// [`repair`](crate::repair).
+    /// [`repair`](Self::repair).
     ///
     /// # Errors
     /// [`Error::ObservedAboveInFlight`] for more than is in flight.
@@ -61,6 +62,46 @@ impl<S: Deref<Target = Shared>> Completer<S> {
             self.completed(done, now_ns)?;
         }
         Ok(done)
+    }
+
+    /// Corrects the ledger to the units that the device really holds, after completions were lost
+    /// or counted twice, without a flush. The limit and the epoch stay. A new interval and a new
+    /// hold time begin. An excess counts as completed, missing units count as queued now. Both
+    /// halves are borrowed, so nothing is queued or completed at the same time. Returns the excess,
+    /// which is negative if units were missing.
+    ///
+    /// # Errors
+    /// [`Error::RepairTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
+    /// [`Error::DifferentQueues`] for the sender of another queue. Neither changes anything.
+    pub fn repair(
+        &mut self,
+        sender: &mut Sender<S>,
+        in_flight: u32,
+        now_ns: u64,
+    ) -> Result<i64, Error> {
+        self.check_same_queue(sender)?;
+        self.side.repair(&self.shared.ledger, in_flight, now_ns)
+    }
+
+    /// Forgets the units in flight, restarts from the lower bound of the limit and increments the
+    /// epoch (wrapping). The settings stay. Call it after the device was flushed. Both halves are
+    /// borrowed, so nothing is queued or completed at the same time. A third thread can read a mix
+    /// of the states before and after.
+    ///
+    /// # Errors
+    /// [`Error::DifferentQueues`] for the sender of another queue; neither is changed.
+    pub fn reset(&mut self, sender: &mut Sender<S>, now_ns: u64) -> Result<(), Error> {
+        self.check_same_queue(sender)?;
+        self.side.reset(&self.shared.ledger, now_ns);
+        Ok(())
+    }
+
+    fn check_same_queue(&self, sender: &Sender<S>) -> Result<(), Error> {
+        if core::ptr::eq::<Shared>(&*sender.shared, &*self.shared) {
+            Ok(())
+        } else {
+            Err(Error::DifferentQueues)
+        }
     }
 
     /// Returns the units left below the limit. Rereads the sender's total, which can lower the

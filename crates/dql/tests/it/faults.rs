@@ -1,6 +1,6 @@
 //! Failed sends, level devices, empty polls, and ledgers that are wrong.
 
-use taut_dql::{Config, Dql, Error, MAX_IN_FLIGHT, Shared, Snapshot, repair, split};
+use taut_dql::{Config, Dql, Error, MAX_IN_FLIGHT, Shared, Snapshot, split};
 
 use crate::queue::{Halves, Queue};
 
@@ -204,7 +204,7 @@ fn halves_of_two_queues_cannot_be_repaired_together() {
     let (_sender, mut completer) = split(&other, Config::default(), 0).expect("the other");
     sender.queued(7).expect("an object");
     let before = (one_completer.snapshot(), completer.snapshot());
-    let repaired = repair(&mut sender, &mut completer, 0, 5);
+    let repaired = completer.repair(&mut sender, 0, 5);
     assert_eq!(repaired, Err(Error::DifferentQueues));
     assert_eq!((one_completer.snapshot(), completer.snapshot()), before);
 }

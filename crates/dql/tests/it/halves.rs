@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use taut_dql::{Config, Error, Shared, reset, split};
+use taut_dql::{Config, Error, Shared, split};
 
 static IN_A_STATIC: Shared = Shared::new();
 
@@ -50,7 +50,7 @@ fn halves_of_two_queues_cannot_be_reset_together() {
     sender.queued(7).expect("an object");
     let before = (completer.snapshot(), other_completer.snapshot());
     assert_eq!(
-        reset(&mut sender, &mut other_completer, 5),
+        other_completer.reset(&mut sender, 5),
         Err(Error::DifferentQueues)
     );
     assert_eq!((completer.snapshot(), other_completer.snapshot()), before);
@@ -64,7 +64,9 @@ fn each_reset_starts_an_epoch() {
         split(&shared, Config::default(), 0).expect("the first split");
     for epoch in 1..=3 {
         sender.queued(500).expect("an object");
-        reset(&mut sender, &mut completer, epoch.into()).expect("both halves");
+        completer
+            .reset(&mut sender, epoch.into())
+            .expect("both halves");
         let seen = (completer.snapshot().epoch, shared.in_flight());
         assert_eq!(seen, (epoch, 0));
         assert_eq!(

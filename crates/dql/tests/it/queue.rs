@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, repair, reset, split};
+use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, split};
 
 /// Either variant.
 pub trait Queue: Sized {
@@ -98,10 +98,10 @@ impl Queue for Halves {
         self.completer.observe_in_flight(units, now_ns)
     }
     fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
-        repair(&mut self.sender, &mut self.completer, in_flight, now_ns)
+        self.completer.repair(&mut self.sender, in_flight, now_ns)
     }
     fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
-        reset(&mut self.sender, &mut self.completer, now_ns)
+        self.completer.reset(&mut self.sender, now_ns)
     }
     fn set(&mut self, setting: Setting) -> Result<(), Error> {
         let config = setting.applied_to(self.completer.config());

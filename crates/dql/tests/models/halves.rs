@@ -5,7 +5,7 @@ use loom::thread;
 use taut_dql::ledger::Ledger;
 use taut_dql::sharing::Threads;
 use taut_dql::sync::{AtomicU32, Ordering};
-use taut_dql::{Completer, Config, Error, Sender, Shared, repair, split};
+use taut_dql::{Completer, Config, Error, Sender, Shared, split};
 
 use crate::check;
 
@@ -159,7 +159,7 @@ fn ledger_below_zero_is_rejected_until_repaired() {
         assert_eq!((sender.in_flight(), completer.in_flight()), (0, 0));
         assert_eq!(completer.completed(0, 2), expected);
         let too_much = if below_zero { -5 } else { 0 };
-        let repaired = repair(&mut sender, &mut completer, 0, 3);
+        let repaired = completer.repair(&mut sender, 0, 3);
         assert_eq!(repaired, Ok(too_much));
         sender.queued(7).expect("an object");
         assert_eq!(completer.completed(7, 4), Ok(()));
