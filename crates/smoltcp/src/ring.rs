@@ -53,10 +53,6 @@ impl Ring {
         self.submitted = self.packets.len();
         self.completed = self.submitted;
     }
-
-    fn free(&self) -> u32 {
-        self.slots - self.packets.len() as u32
-    }
 }
 
 impl TxRing for Ring {
@@ -67,7 +63,7 @@ impl TxRing for Ring {
     }
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        self.slots - self.packets.len() as u32
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
@@ -84,7 +80,7 @@ impl Completions for Ring {
     type Error = Infallible;
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        TxRing::slots_free(self)
     }
 
     fn reap(

@@ -136,11 +136,6 @@ impl Driver {
     pub(super) fn frames_in_ring(&self) -> impl Iterator<Item = u32> {
         self.held.iter().flatten().map(|it| it.frame().index())
     }
-
-    fn free(&self) -> u32 {
-        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
-        unsafe { (self.slots_free)(self.context) }.min(self.capacity_slots)
-    }
 }
 
 impl TxRing for Driver {
@@ -152,12 +147,13 @@ impl TxRing for Driver {
     }
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
+        unsafe { (self.slots_free)(self.context) }.min(self.capacity_slots)
     }
 
     fn submit(&mut self, packet: taut_path::Packet, now_ns: u64) -> Result<(), taut_path::Packet> {
         let raw = Packet::of(&packet);
-        // SAFETY: as for `free`; the packet outlives the call.
+        // SAFETY: as for `slots_free`; the packet outlives the call.
         if !unsafe { (self.submit)(self.context, &raw const raw, now_ns) } {
             return Err(packet);
         }
@@ -172,7 +168,7 @@ impl TxRing for Driver {
     }
 
     fn kick(&mut self, now_ns: u64) -> Result<(), i32> {
-        // SAFETY: as for `free`.
+        // SAFETY: as for `slots_free`.
         match unsafe { (self.kick)(self.context, now_ns) } {
             0 => Ok(()),
             number => Err(number),
@@ -185,7 +181,7 @@ impl Completions for Driver {
     type Error = i32;
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        TxRing::slots_free(self)
     }
 
     fn reap(
@@ -200,7 +196,7 @@ impl Completions for Driver {
         while left > 0 {
             let requested = left.min(REAP_FRAMES as u32);
             let frames = self.reaped.as_mut_ptr();
-            // SAFETY: as for `free`; there is room for the requested number.
+            // SAFETY: as for `slots_free`; there is room for the requested number.
             let count = unsafe { (self.reap)(self.context, frames, requested, now_ns) };
             let Ok(count) = u32::try_from(count) else {
                 return Err(count);
@@ -224,7 +220,7 @@ impl Completions for Driver {
 
     fn completions_valid(&self) -> bool {
         match self.completions_valid {
-            // SAFETY: as for `free`.
+            // SAFETY: as for `slots_free`.
             Some(are_valid) => unsafe { are_valid(self.context) },
             None => true,
         }
