@@ -70,13 +70,10 @@ pub unsafe extern "C" fn taut_queue_enqueue(
     if !packet.is_allowed() {
         return Status::BadField;
     }
-    let enqueue = |it: &mut Queue| match it.sink.accept(packet.frame) {
-        None => Err(Status::FrameOutOfRange),
-        Some(false) => Err(Status::FrameInUse),
-        Some(true) => {
-            it.queue.enqueue(packet.into_packet(), now_ns, &mut it.sink);
-            Ok(())
-        }
+    let enqueue = |it: &mut Queue| {
+        it.sink.accept(packet.frame)?;
+        it.queue.enqueue(packet.into_packet(), now_ns, &mut it.sink);
+        Ok(())
     };
     enter(queue, enqueue).unwrap_or_else(Err).into()
 }
