@@ -174,18 +174,6 @@ impl Limiter {
         // Nothing between lock and unlock panics.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn finish(&self, units: u32) {
-        let mut state = self.lock();
-        // Read under the lock: times must not go back.
-        let now_ns = state.start.elapsed().as_nanos() as u64;
-        let counted = state.dql.completed(units, now_ns);
-        debug_assert!(counted.is_ok(), "{counted:?}");
-        if state.dql.has_room() {
-            state.waiters.pass_unpolled();
-        }
-        wake_next(state);
-    }
 }
 
 impl Default for Limiter {
@@ -221,7 +209,15 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.limiter.finish(self.units);
+        let mut state = self.limiter.lock();
+        // Read under the lock: times must not go back.
+        let now_ns = state.start.elapsed().as_nanos() as u64;
+        let counted = state.dql.completed(self.units, now_ns);
+        debug_assert!(counted.is_ok(), "{counted:?}");
+        if state.dql.has_room() {
+            state.waiters.pass_unpolled();
+        }
+        wake_next(state);
     }
 }
 
