@@ -153,13 +153,13 @@ impl<D: Device> Builder<D> {
                 medium: capabilities.medium,
                 round: Round::new(backlog, largest),
                 now_ns,
-                sent_count: sent_count.unwrap_or(0),
                 ready_ns: None,
                 is_blocked: false,
                 blocked_tokens: 0,
                 dropped_responses: 0,
             },
             sent_counter: self.sent_counter,
+            sent_count: sent_count.unwrap_or(0),
             waker: self.waker,
         })
     }

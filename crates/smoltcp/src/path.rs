@@ -17,8 +17,6 @@ pub(crate) struct Path {
     /// Decides if the stack gets a token.
     pub(crate) round: Round,
     pub(crate) now_ns: u64,
-    /// Last value of the device's counter of sent frames.
-    pub(crate) sent_count: u32,
     /// When the discipline has its next packet ready.
     pub(crate) ready_ns: Option<u64>,
     /// A token was rejected, and the stack was not notified of room since.
@@ -40,19 +38,16 @@ impl Path {
         self.round.admit(self.queue.backlog().packets)
     }
 
-    /// Reaps the completions of the device and sends the packets that the limit admits.
+    /// Reaps the completions of the device, which sent `newly_sent` frames. Sends the packets that
+    /// the limit admits.
     pub(crate) fn poll<D: Device + ?Sized>(
         &mut self,
         device: &mut D,
-        sent_count: Option<u32>,
+        newly_sent: u32,
         timestamp: Instant,
     ) {
         let now_ns = self.at(timestamp);
-        if let Some(sent_count) = sent_count {
-            let newly_sent =
-                sent_count.wrapping_sub(core::mem::replace(&mut self.sent_count, sent_count));
-            self.queue.device_mut().complete(newly_sent);
-        }
+        self.queue.device_mut().complete(newly_sent);
         loop {
             // Cannot fail: this ring never reports unknown completions.
             let _ = self.queue.complete(now_ns, &mut self.frames);
