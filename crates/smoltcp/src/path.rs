@@ -40,12 +40,7 @@ impl Path {
 
     /// Reaps the completions of the device, which sent `newly_sent` frames. Sends the packets that
     /// the limit admits.
-    pub(crate) fn poll<D: Device + ?Sized>(
-        &mut self,
-        device: &mut D,
-        newly_sent: u32,
-        timestamp: Instant,
-    ) {
+    pub(crate) fn poll<D: Device>(&mut self, device: &mut D, newly_sent: u32, timestamp: Instant) {
         let now_ns = self.at(timestamp);
         self.queue.device_mut().complete(newly_sent);
         loop {
@@ -63,7 +58,7 @@ impl Path {
         }
     }
 
-    fn hand_over<D: Device + ?Sized>(&mut self, device: &mut D, timestamp: Instant) -> bool {
+    fn hand_over<D: Device>(&mut self, device: &mut D, timestamp: Instant) -> bool {
         let mut has_moved = false;
         while let Some(packet) = self.queue.device().next() {
             let Some(mut token) = device.transmit(timestamp) else {
