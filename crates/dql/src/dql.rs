@@ -118,13 +118,6 @@ impl Dql {
         self.side.reset(&self.ledger, now_ns);
     }
 
-    /// Returns the number of resets so far, wrapping. It distinguishes objects queued before a
-    /// reset from those queued after it.
-    #[must_use]
-    pub fn epoch(&self) -> u32 {
-        self.side.epoch
-    }
-
     /// Returns the units queued and not yet completed, below 2^31.
     #[must_use]
     #[inline]
@@ -139,37 +132,19 @@ impl Dql {
         self.side.rule.limit()
     }
 
-    /// Sets the limit explicitly, in units. The room changes at the next completion, which also
-    /// clamps the limit to its bounds.
+    /// Changes all settings. A limit takes effect at the next completion, which also clamps it to
+    /// its bounds.
     ///
     /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
-    pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
-        self.side.set(|config| config.limit = limit)
+    /// Those of [`Config::validate`]; nothing changes.
+    pub fn set_config(&mut self, config: Config) -> Result<(), Error> {
+        self.side.rule.set_config(config)
     }
 
-    /// Sets the lower bound of the limit, in units, from the next completion on.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
-    /// above the current upper bound.
-    pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
-        self.side.set(|config| config.min_limit = min_limit)
-    }
-
-    /// Sets the upper bound of the limit, in units, from the next completion on.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
-    /// below the current lower bound.
-    pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
-        self.side.set(|config| config.max_limit = max_limit)
-    }
-
-    /// Sets the hold time, in ns: slack is observed for this time before the limit decreases.
-    pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        let set = self.side.set(|config| config.hold_time_ns = hold_time_ns);
-        debug_assert!(set.is_ok(), "every hold time is valid");
+    /// Returns the current settings; `limit` is the current limit.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        self.side.rule.config()
     }
 
     /// Returns the current state.

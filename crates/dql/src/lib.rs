@@ -57,11 +57,11 @@
 //! - **Empty objects**: `queued(0)` takes no room. A loop `while has_room() { queued(0) }` never
 //!   ends: bound it otherwise, or count at least one unit.
 //! - **Two threads**: `queued`, `unqueue` on the [`Sender`]; `completed`, `observe_in_flight` on
-//!   the [`Completer`]; [`reset`] and [`repair`] take both halves. `unqueue` and
+//!   the [`Completer`]; its `reset` and `repair` take the sender, too. `unqueue` and
 //!   `observe_in_flight` together require one lock; see [`Completer::observe_in_flight`].
 //! - **32 bits**: everything works without 64-bit atomics. Neither half waits for the other, and an
-//!   observer can be an interrupt handler; see [`Shared::snapshot`]. Targets without atomic
-//!   exchange have everything except [`Shared`] and its halves.
+//!   interrupt handler can read [`Shared::in_flight`]. Targets without atomic exchange have
+//!   everything except [`Shared`] and its halves.
 //!
 //! # Two threads
 //! One [`Sender`] and one [`Completer`], each used by one thread at a time. The types enforce this
@@ -88,8 +88,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-#[cfg(feature = "alloc")]
-extern crate alloc;
 #[cfg(any(test, loom, feature = "tasks"))]
 extern crate std;
 
@@ -106,8 +104,6 @@ mod halves;
 pub mod ledger;
 pub mod limit;
 pub mod rate;
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-mod shared;
 pub mod sharing;
 mod side;
 mod snapshot;
@@ -125,10 +121,7 @@ pub use dql::Dql;
 pub use dynamic::Dynamic;
 pub use error::Error;
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use halves::{Completer, Sender, repair, reset, split};
-
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-pub use shared::Shared;
+pub use halves::{Completer, Sender, Shared, split};
 pub use snapshot::Snapshot;
 pub use stall::Stall;
 

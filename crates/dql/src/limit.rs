@@ -3,9 +3,6 @@
 //! A rule receives a record of each completion batch and returns the limit from then on. A rule
 //! counts nothing itself: the [`Ledger`](crate::ledger::Ledger) does, for all rules.
 
-#[cfg(feature = "alloc")]
-use alloc::boxed::Box;
-
 use crate::{Config, Error};
 
 /// What a limit counts. Only taut-path reads it; a rule for another unit returns either variant.
@@ -60,15 +57,6 @@ pub struct Needs {
     pub rate: bool,
 }
 
-impl Needs {
-    /// The rule needs nothing more.
-    pub const NOTHING: Self = Self {
-        sender: false,
-        return_time: false,
-        rate: false,
-    };
-}
-
 /// A limit rule.
 ///
 /// The limit is soft: a queue may exceed it by one object, so a limit of 0 still lets one through.
@@ -95,7 +83,7 @@ pub trait Limit {
 
     /// The parts of a batch that this rule needs.
     fn needs(&self) -> Needs {
-        Needs::NOTHING
+        Needs::default()
     }
 
     /// Forgets all history, because nothing is in flight any more. The bounds and the hold time
@@ -176,19 +164,3 @@ macro_rules! forward_limit {
         }
     };
 }
-
-macro_rules! behind_a_pointer {
-    ($($pointer:ty),*) => {$(
-        impl<L: Limit + ?Sized> Limit for $pointer {
-            fn unit(&self) -> Unit {
-                (**self).unit()
-            }
-
-            forward_limit!(self => **self);
-        }
-    )*};
-}
-
-behind_a_pointer!(&mut L);
-#[cfg(feature = "alloc")]
-behind_a_pointer!(Box<L>);

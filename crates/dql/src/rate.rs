@@ -87,14 +87,8 @@ fn units_per_s(units: u64, ns: u64) -> u64 {
 
 impl RateMeter {
     /// A meter that has measured nothing yet.
-    pub const fn new() -> Self {
-        Self {
-            units_per_s: 0,
-            min_units_per_s: 0,
-            last: None,
-            busy: Sum { units: 0, ns: 0 },
-            all: Sum { units: 0, ns: 0 },
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// The rate, in units per second; 0 until 4 ms and 16 objects of a busy device were measured.

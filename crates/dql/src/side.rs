@@ -59,13 +59,6 @@ impl CompletingSide {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// Changes one setting.
-    pub(crate) fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
-        let mut config = self.rule.config();
-        change(&mut config);
-        self.rule.set_config(config)
-    }
-
     pub(crate) fn snapshot<M: Sharing>(&self, ledger: &Ledger<M>) -> Snapshot {
         let (rule, config) = (&self.rule, self.rule.config());
         let since_reset = |total: u32| total.wrapping_sub(self.base);

@@ -34,7 +34,8 @@ pub struct Snapshot {
     pub max_limit: u32,
     /// The hold time, in ns: slack is observed for this time before the limit decreases.
     pub hold_time_ns: u64,
-    /// Resets so far, wrapping.
+    /// Resets so far, wrapping. It distinguishes objects queued before a reset from those queued
+    /// after it.
     pub epoch: u32,
     /// Units queued and not yet completed.
     pub in_flight: u32,

@@ -78,7 +78,7 @@ async fn run(limiter: Limiter) -> Result<(f64, f64), Box<dyn Error>> {
             if let Err(error) = put().await {
                 eprintln!("upload: {error}");
             }
-            permit.complete();
+            drop(permit);
         });
         number += 1;
         if begin.elapsed() >= WARM {

@@ -14,14 +14,14 @@ use crate::sharing::{Flag, Sharing, Threads};
 /// [`Local`](crate::sharing::Local)), there is no fence and no atomic.
 #[derive(Debug)]
 pub struct Gate<M: Sharing = Threads> {
-    closed: M::Flag,
+    closed: Flag<M::Word>,
 }
 
 impl<M: Sharing> Gate<M> {
     /// An open gate.
     pub fn new() -> Self {
         Self {
-            closed: M::Flag::new(false),
+            closed: Flag::new(false),
         }
     }
 

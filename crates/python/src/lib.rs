@@ -3,6 +3,7 @@
 mod background;
 mod document;
 mod error;
+mod interrupt;
 mod limit;
 mod number;
 mod own_limit;

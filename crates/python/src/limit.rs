@@ -8,8 +8,8 @@ use taut_path::limit::{Limit as _, ParseLimitError, StandaloneLimit, Unit};
 use taut_path::{AnyLimit, Registry};
 
 use crate::error::{LedgerError, ScenarioError};
+use crate::interrupt::raising;
 use crate::number::{Units, Whole};
-use crate::own_limit::raising;
 
 /// A limit from its text, with a ledger. Not thread-safe: use one thread or a lock.
 #[pyclass(module = "taut")]
@@ -25,9 +25,7 @@ impl Limit {
         &mut self,
         work: impl FnOnce(&mut StandaloneLimit<AnyLimit>) -> Result<T, taut_dql::Error>,
     ) -> PyResult<T> {
-        raising(None, || {
-            work(&mut self.get()).map_err(|error| LedgerError::new_err(error.to_string()))
-        })
+        raising(|| work(&mut self.get()).map_err(|error| LedgerError::new_err(error.to_string())))
     }
 }
 
@@ -39,7 +37,7 @@ impl Limit {
         let rule: AnyLimit = spec.parse().map_err(|error: ParseLimitError| {
             ScenarioError::new_err(format!("limit {spec:?}: {error}"))
         })?;
-        let limit = raising(None, || Ok(StandaloneLimit::new(rule, now_ns.0)))?;
+        let limit = raising(|| Ok(StandaloneLimit::new(rule, now_ns.0)))?;
         Ok(Self(Mutex::new(limit)))
     }
 

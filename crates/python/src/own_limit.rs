@@ -1,9 +1,6 @@
 //! Limit rules that a program registers as classes of Python.
 
-use std::cell::RefCell;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,59 +10,8 @@ use taut_path::limit::{CompletionBatch as Batch, Limit, LimitInfo, NamedLimit, N
 use taut_path::{AnyLimit, Registry};
 
 use crate::error::ScenarioError;
+use crate::interrupt::call_rule;
 use crate::number::Units;
-
-/// A call from Python, for the rules that run in it.
-#[derive(Default)]
-struct Call {
-    /// The exception that a rule raised. No rule is called after it.
-    raised: Option<PyErr>,
-    /// Set when the result is not needed any more, or after an exception: no rule is called then.
-    stop: Option<Arc<AtomicBool>>,
-}
-
-thread_local! {
-    /// The call that this thread works for.
-    static CALL: RefCell<Call> = RefCell::default();
-}
-
-/// Runs `work`, which uses limits. Returns the exception of a rule as an error and sets `stop`. No
-/// rule is called after `stop` was set.
-pub fn raising<T>(
-    stop: Option<Arc<AtomicBool>>,
-    work: impl FnOnce() -> PyResult<T>,
-) -> PyResult<T> {
-    // A rule may use another limit, so calls nest.
-    let outer = CALL.replace(Call { raised: None, stop });
-    let done = work();
-    match CALL.replace(outer).raised {
-        Some(raised) => Err(raised),
-        None => done,
-    }
-}
-
-/// Calls a rule. Returns `None` if it raised an exception, or must not be called.
-fn call<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
-    let is_over = CALL.with_borrow(|call| {
-        let stopped = |stop: &Arc<AtomicBool>| stop.load(Ordering::Relaxed);
-        call.raised.is_some() || call.stop.as_ref().is_some_and(stopped)
-    });
-    if is_over {
-        return None;
-    }
-    // Fails while the interpreter exits.
-    let done = Python::try_attach(work)?;
-    let keep = |raised| {
-        CALL.with_borrow_mut(|call| {
-            call.raised = Some(raised);
-            // The rules of other threads are not called either.
-            if let Some(stop) = &call.stop {
-                stop.store(true, Ordering::Relaxed);
-            }
-        });
-    };
-    done.map_err(keep).ok()
-}
 
 /// A completion batch, as it is passed to a registered rule.
 #[pyclass(frozen, get_all, module = "taut")]
@@ -165,7 +111,7 @@ impl Limit for OwnLimit {
     }
 
     fn begin(&mut self, now_ns: u64) {
-        if let Some((rule, limit)) = call(|py| self.registered.begin(py, now_ns)) {
+        if let Some((rule, limit)) = call_rule(|py| self.registered.begin(py, now_ns)) {
             (self.rule, self.limit) = (Some(rule), limit);
         }
     }
@@ -176,7 +122,7 @@ impl Limit for OwnLimit {
 
     fn completed(&mut self, batch: &Batch) -> u32 {
         if let Some(rule) = &self.rule {
-            let limit = call(|py| {
+            let limit = call_rule(|py| {
                 let batch = CompletionBatch::from(batch);
                 let limit = rule.bind(py).call_method1("completed", (batch,))?;
                 self.registered.units("completed", &limit)
@@ -190,7 +136,7 @@ impl Limit for OwnLimit {
         Needs {
             sender: true,
             rate: true,
-            ..Needs::NOTHING
+            ..Needs::default()
         }
     }
 
@@ -199,7 +145,7 @@ impl Limit for OwnLimit {
             Some(rule) => self.registered.at_time(rule.bind(py), "reset", now_ns),
             None => Ok(None),
         };
-        match call(reset) {
+        match call_rule(reset) {
             Some(Some(limit)) => self.limit = limit,
             // Without the method, a new rule begins.
             Some(None) => self.begin(now_ns),

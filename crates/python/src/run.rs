@@ -1,7 +1,6 @@
 //! Scenarios by their names and files.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,46 +14,33 @@ use taut_scenarios::{setting, sweep};
 use crate::background::run_in_background;
 use crate::document::Document;
 use crate::error::of_scenario;
+use crate::interrupt::Interrupt;
 use crate::number::{Units, Whole};
-use crate::own_limit::raising;
 use crate::settings::{alias, written};
 
-/// Begins no case after a stop or a failed case.
-struct Stoppable {
+/// Begins no case after an interrupt.
+struct Interruptible {
     run: SharedRun,
-    stop: Arc<AtomicBool>,
-    failure: Arc<OnceLock<PyErr>>,
+    interrupt: Arc<Interrupt>,
 }
 
-impl Stoppable {
-    fn not_stopped(&self) -> Result<(), ScenarioError> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err(ScenarioError::Setting("interrupted".to_owned())),
-            false => Ok(()),
-        }
-    }
-
+impl Interruptible {
     fn run_case(&self, case: &RunCase<'_>) -> Result<(), ScenarioError> {
-        self.not_stopped()?;
-        let stop = Some(Arc::clone(&self.stop));
-        raising(stop, || (case.run)().map_err(of_scenario)).map_err(|failure| {
-            // Keep the first failure only: others are its consequences.
-            let _ = self.failure.set(failure);
-            ScenarioError::Setting("a case failed".to_owned())
-        })?;
+        self.interrupt.check()?;
+        self.interrupt.run(|| (case.run)())?;
         // The case is incomplete if its rules were not called until the end.
-        self.not_stopped()
+        Ok(self.interrupt.check()?)
     }
 }
 
-impl AnyRun for Stoppable {
+impl AnyRun for Interruptible {
     fn cases(&self) -> Vec<RunCase<'_>> {
         let cases = self.run.cases().into_iter();
-        let stoppable = cases.map(|case| RunCase {
+        let interruptible = cases.map(|case| RunCase {
             name: case.name,
             run: Box::new(move || self.run_case(&case)),
         });
-        stoppable.collect()
+        interruptible.collect()
     }
 
     fn document(&self) -> Found {
@@ -63,7 +49,7 @@ impl AnyRun for Stoppable {
 }
 
 /// Returns the number of threads that run cases [default: one for each core].
-pub fn threads(jobs: Option<Units>) -> PyResult<usize> {
+fn threads(jobs: Option<Units>) -> PyResult<usize> {
     match jobs {
         None => Ok(all_cores()),
         Some(Units(jobs)) if (1..=MAX_JOBS).contains(&jobs) => Ok(jobs as usize),
@@ -80,28 +66,22 @@ const MAX_JOBS: u32 = 1024;
 pub fn run_watched(
     py: Python<'_>,
     runs: Vec<SharedRun>,
-    jobs: usize,
+    jobs: Option<Units>,
     progress: Option<&Bound<'_, PyAny>>,
     finished: &mut dyn FnMut(usize) -> PyResult<()>,
 ) -> PyResult<()> {
-    let failure = Arc::new(OnceLock::new());
-    let kept = Arc::clone(&failure);
-    let done = run_in_background(py, progress, finished, move |reports| {
-        let stoppable = |run| {
-            Arc::new(Stoppable {
+    let jobs = threads(jobs)?;
+    run_in_background(py, progress, finished, move |reports| {
+        let interruptible = |run| {
+            Arc::new(Interruptible {
                 run,
-                stop: reports.stop(),
-                failure: Arc::clone(&kept),
+                interrupt: Arc::clone(&reports.interrupt),
             }) as SharedRun
         };
-        let runs: Vec<SharedRun> = runs.into_iter().map(stoppable).collect();
+        let runs: Vec<SharedRun> = runs.into_iter().map(interruptible).collect();
         let mut show = |what: &str, done, all| reports.progress(what, done, all);
-        run_all(&runs, jobs, &mut show, &mut |run| reports.finished(run))
-    })?;
-    match failure.get() {
-        Some(failure) => Err(failure.clone_ref(py)),
-        None => done.map_err(of_scenario),
-    }
+        run_all(&runs, jobs, &mut show, &mut |run| reports.finished(run)).map_err(of_scenario)
+    })
 }
 
 /// Runs a scenario. Returns its results.
@@ -111,7 +91,6 @@ pub fn document_of(
     jobs: Option<Units>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Found> {
-    let jobs = threads(jobs)?;
     run_watched(py, vec![Arc::clone(&run)], jobs, progress, &mut |_| Ok(()))?;
     Ok(py.detach(|| run.document()))
 }

@@ -23,17 +23,8 @@ fn element(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_instance_of::<PyBool>() {
         return Ok(if value.is_truthy()? { "true" } else { "false" }.to_owned());
     }
-    if value.is_instance_of::<PyInt>() {
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
         return Ok(value.str()?.to_string());
-    }
-    if value.is_instance_of::<PyFloat>() {
-        let number = value.extract::<f64>()?;
-        // TOML has it in lower case.
-        return Ok(if number.is_nan() {
-            "nan".to_owned()
-        } else {
-            format!("{number:?}")
-        });
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items: PyResult<Vec<String>> = value.try_iter()?.map(|it| element(&it?)).collect();

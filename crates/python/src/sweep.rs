@@ -12,7 +12,7 @@ use taut_scenarios::sweep::{self, Book, Plan, Swept, prepare};
 use crate::document::Document;
 use crate::error::{ScenarioError, of_scenario};
 use crate::number::{Units, Whole};
-use crate::run::{document_of, run_watched, threads};
+use crate::run::{document_of, run_watched};
 use crate::settings::{alias, written};
 
 /// A sweep: its runs, in this or other processes, and their results so far.
@@ -109,13 +109,7 @@ impl Sweep {
             let line = sweep::finished_line(&runs[run].document());
             self.with(|it| it.keep(&line))
         };
-        run_watched(
-            py,
-            runs.clone(),
-            threads(jobs)?,
-            progress.as_ref(),
-            &mut finished,
-        )
+        run_watched(py, runs.clone(), jobs, progress.as_ref(), &mut finished)
     }
 
     /// Adds the line of a run that another process finished.

@@ -4,7 +4,6 @@ use std::fs::{File, remove_file, rename};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use taut_scenarios::run::{AnyRun, SharedRun};
@@ -13,20 +12,18 @@ use taut_scenarios::tracing::{self, Tap};
 
 use crate::background::{Reports, run_in_background};
 use crate::error::of_scenario;
+use crate::interrupt::Interrupt;
 use crate::number::Whole;
-use crate::own_limit::raising;
 
-/// Fails after a stop, so that the trace is discarded.
-struct UntilStopped<W> {
+/// Fails after an interrupt, so that the trace is discarded.
+struct TraceWriter<W> {
     to: W,
-    stop: Arc<AtomicBool>,
+    interrupt: Arc<Interrupt>,
 }
 
-impl<W: Write> Write for UntilStopped<W> {
+impl<W: Write> Write for TraceWriter<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(io::Error::other("interrupted"));
-        }
+        self.interrupt.check()?;
         self.to.write(buffer)
     }
 
@@ -35,22 +32,21 @@ impl<W: Write> Write for UntilStopped<W> {
     }
 }
 
-type Traced = PyResult<u64>;
-
 /// Writes the trace to `PATH.unfinished`, so that `PATH` is never incomplete.
-fn write(reports: &Reports<Traced>, run: &dyn AnyRun, row: &str, path: PathBuf) -> Traced {
+fn write(reports: &Reports, run: &dyn AnyRun, row: &str, path: PathBuf) -> PyResult<u64> {
     let mut unfinished = path.clone().into_os_string();
     unfinished.push(".unfinished");
-    let traced = || -> Traced {
+    let traced = || -> PyResult<u64> {
         let file = File::create(&unfinished)?;
-        let mut out = UntilStopped {
+        let mut out = TraceWriter {
             to: BufWriter::new(file),
-            stop: reports.stop(),
+            interrupt: Arc::clone(&reports.interrupt),
         };
         let mut show = |what: &str, done, all| reports.progress(what, done, all);
-        let bytes = raising(Some(reports.stop()), || {
-            tracing::write(run, (Tap::Queue, row), &mut out, &mut show).map_err(of_scenario)
-        })?;
+        let record = || tracing::write(run, (Tap::Queue, row), &mut out, &mut show);
+        let bytes = reports.interrupt.run(record).map_err(of_scenario)?;
+        // The trace is incomplete if its rules were not called until the end.
+        reports.interrupt.check()?;
         out.flush()?;
         rename(&unfinished, &path)?;
         Ok(bytes)
@@ -76,5 +72,5 @@ pub fn trace(
     tracing::check(&*run, Tap::Queue, &row).map_err(of_scenario)?;
     run_in_background(py, progress.as_ref(), &mut |_| Ok(()), move |reports| {
         write(reports, &*run, &row, path)
-    })?
+    })
 }

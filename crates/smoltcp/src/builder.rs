@@ -46,20 +46,6 @@ pub struct Builder<D> {
 }
 
 impl<D: Device> Builder<D> {
-    fn new(device: D) -> Self {
-        Self {
-            device,
-            sent_counter: None,
-            qdisc: None,
-            limit: None,
-            slots: None,
-            backlog_packets: BACKLOG_PACKETS,
-            largest_backlog_packets: None,
-            response_frames: RESPONSE_FRAMES,
-            waker: Waker::noop().clone(),
-        }
-    }
-
     /// Sets the function that reads the device's count of sent frames, wrapping at 2^32. It is
     /// called in each call of the [`Limited`].
     ///
@@ -167,13 +153,13 @@ impl<D: Device> Builder<D> {
                 medium: capabilities.medium,
                 round: Round::new(backlog, largest),
                 now_ns,
-                sent_count: sent_count.unwrap_or(0),
                 ready_ns: None,
                 is_blocked: false,
                 blocked_tokens: 0,
                 dropped_responses: 0,
             },
             sent_counter: self.sent_counter,
+            sent_count: sent_count.unwrap_or(0),
             waker: self.waker,
         })
     }
@@ -195,7 +181,17 @@ impl<D: Device> Limited<D> {
 
     /// Returns a builder, for other settings.
     pub fn builder(device: D) -> Builder<D> {
-        Builder::new(device)
+        Builder {
+            device,
+            sent_counter: None,
+            qdisc: None,
+            limit: None,
+            slots: None,
+            backlog_packets: BACKLOG_PACKETS,
+            largest_backlog_packets: None,
+            response_frames: RESPONSE_FRAMES,
+            waker: Waker::noop().clone(),
+        }
     }
 }
 

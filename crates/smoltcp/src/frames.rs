@@ -1,6 +1,5 @@
 //! Buffers of packets.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use smoltcp::phy::PacketMeta;
@@ -16,26 +15,9 @@ pub(crate) struct Frames {
 }
 
 /// A frame as the stack wrote it, with its metadata.
-#[derive(Default)]
 pub(crate) struct Buffer {
-    space: Vec<u8>,
-    length: usize,
+    pub(crate) bytes: Vec<u8>,
     pub(crate) meta: PacketMeta,
-}
-
-impl Buffer {
-    /// Returns a buffer of `length` bytes, and stores this length.
-    pub(crate) fn room(&mut self, length: usize) -> &mut [u8] {
-        if self.space.len() < length {
-            self.space.resize(length, 0);
-        }
-        self.length = length;
-        &mut self.space[..length]
-    }
-
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.space[..self.length]
-    }
 }
 
 impl Frames {
@@ -56,8 +38,8 @@ impl Frames {
         let index = self.buffers.len() as u32;
         (index < self.max_frames).then(|| {
             self.buffers.push(Buffer {
-                space: vec![0; self.bytes_each],
-                ..Buffer::default()
+                bytes: Vec::with_capacity(self.bytes_each),
+                meta: PacketMeta::default(),
             });
             Frame::new(index)
         })

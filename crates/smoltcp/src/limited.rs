@@ -21,6 +21,8 @@ pub struct Limited<D: Device> {
     pub(crate) device: D,
     pub(crate) path: Path,
     pub(crate) sent_counter: Option<SentCounter<D>>,
+    /// Its last value.
+    pub(crate) sent_count: u32,
     pub(crate) waker: Waker,
 }
 
@@ -78,7 +80,7 @@ impl<D: Device> Limited<D> {
     /// that the limit admitted and the device has not accepted. The discipline keeps its packets.
     pub fn reset(&mut self, timestamp: Instant) {
         let now_ns = self.path.at(timestamp);
-        self.path.sent_count = self.sent_count().unwrap_or(0);
+        let _ = self.newly_sent();
         self.path.queue.device_mut().complete_all();
         self.path.queue.reset(now_ns);
         let _ = self.complete(timestamp);
@@ -116,13 +118,18 @@ impl<D: Device> Limited<D> {
     }
 
     fn poll(&mut self, timestamp: Instant) {
-        let sent_count = self.sent_count();
-        self.path.poll(&mut self.device, sent_count, timestamp);
+        let newly_sent = self.newly_sent();
+        self.path.poll(&mut self.device, newly_sent, timestamp);
     }
 
-    fn sent_count(&mut self) -> Option<u32> {
-        let sent_counter = self.sent_counter.as_mut()?;
-        Some(sent_counter(&mut self.device))
+    /// Returns the number of frames that the device has sent since the last call; 0 without a
+    /// counter.
+    fn newly_sent(&mut self) -> u32 {
+        let Some(sent_counter) = &mut self.sent_counter else {
+            return 0;
+        };
+        let sent_count = sent_counter(&mut self.device);
+        sent_count.wrapping_sub(core::mem::replace(&mut self.sent_count, sent_count))
     }
 }
 
@@ -202,13 +209,14 @@ impl<D: Device> TxToken for Token<'_, D> {
         };
         let buffer = self.path.frames.buffer_mut(frame);
         buffer.meta = self.meta;
-        let written = write(buffer.room(length));
+        buffer.bytes.resize(length, 0);
+        let written = write(&mut buffer.bytes);
         // Taken only here: a closure that panics releases its frame.
         if let Some(frame) = self.frame.take() {
             self.path.enqueue(frame);
         }
         if let Some((device, timestamp)) = self.device.take() {
-            self.path.poll(device, None, timestamp);
+            self.path.poll(device, 0, timestamp);
         }
         written
     }

@@ -17,8 +17,6 @@ pub(crate) struct Path {
     /// Decides if the stack gets a token.
     pub(crate) round: Round,
     pub(crate) now_ns: u64,
-    /// Last value of the device's counter of sent frames.
-    pub(crate) sent_count: u32,
     /// When the discipline has its next packet ready.
     pub(crate) ready_ns: Option<u64>,
     /// A token was rejected, and the stack was not notified of room since.
@@ -40,19 +38,11 @@ impl Path {
         self.round.admit(self.queue.backlog().packets)
     }
 
-    /// Reaps the completions of the device and sends the packets that the limit admits.
-    pub(crate) fn poll<D: Device + ?Sized>(
-        &mut self,
-        device: &mut D,
-        sent_count: Option<u32>,
-        timestamp: Instant,
-    ) {
+    /// Reaps the completions of the device, which sent `newly_sent` frames. Sends the packets that
+    /// the limit admits.
+    pub(crate) fn poll<D: Device>(&mut self, device: &mut D, newly_sent: u32, timestamp: Instant) {
         let now_ns = self.at(timestamp);
-        if let Some(sent_count) = sent_count {
-            let newly_sent =
-                sent_count.wrapping_sub(core::mem::replace(&mut self.sent_count, sent_count));
-            self.queue.device_mut().complete(newly_sent);
-        }
+        self.queue.device_mut().complete(newly_sent);
         loop {
             // Cannot fail: this ring never reports unknown completions.
             let _ = self.queue.complete(now_ns, &mut self.frames);
@@ -68,7 +58,7 @@ impl Path {
         }
     }
 
-    fn hand_over<D: Device + ?Sized>(&mut self, device: &mut D, timestamp: Instant) -> bool {
+    fn hand_over<D: Device>(&mut self, device: &mut D, timestamp: Instant) -> bool {
         let mut has_moved = false;
         while let Some(packet) = self.queue.device().next() {
             let Some(mut token) = device.transmit(timestamp) else {
@@ -76,7 +66,7 @@ impl Path {
             };
             let buffer = self.frames.buffer_mut(packet.frame());
             token.set_meta(buffer.meta);
-            let bytes = buffer.bytes_mut();
+            let bytes = &mut buffer.bytes;
             if packet.ecn() == Ecn::Marked {
                 mark(self.medium, bytes);
             }
@@ -89,7 +79,7 @@ impl Path {
 
     /// Passes a frame of the stack to the discipline.
     pub(crate) fn enqueue(&mut self, frame: Frame) {
-        let bytes = self.frames.buffer_mut(&frame).bytes_mut();
+        let bytes = &self.frames.buffer_mut(&frame).bytes;
         let class = classify(self.medium, bytes);
         let wire_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let mut packet = Packet::new(frame, wire_bytes);

@@ -7,11 +7,12 @@ use taut_path::{Completions, InRing, Packet, TxRing};
 
 pub(crate) struct Ring {
     slots: u32,
-    /// Frames that the limit admitted, and for which the device has had no token yet.
-    waiting: VecDeque<Packet>,
-    /// Frames that the device accepted.
-    submitted: VecDeque<Packet>,
-    /// The number of the oldest frames of `submitted` that are complete.
+    /// Frames that the limit admitted. The device accepted the oldest ones, and has had no token
+    /// for the others yet.
+    packets: VecDeque<Packet>,
+    /// The number of frames that the device accepted.
+    submitted: usize,
+    /// The number of those that are complete.
     completed: usize,
     /// The device counts the frames that it has sent.
     pub(crate) has_sent_counter: bool,
@@ -21,8 +22,8 @@ impl Ring {
     pub(crate) fn new(slots: u32, has_sent_counter: bool) -> Self {
         Self {
             slots,
-            waiting: VecDeque::with_capacity(slots as usize),
-            submitted: VecDeque::with_capacity(slots as usize),
+            packets: VecDeque::with_capacity(slots as usize),
+            submitted: 0,
             completed: 0,
             has_sent_counter,
         }
@@ -30,31 +31,27 @@ impl Ring {
 
     /// Returns the next frame for the device.
     pub(crate) fn next(&self) -> Option<&Packet> {
-        self.waiting.front()
+        self.packets.get(self.submitted)
     }
 
     /// Records that the device accepted [`next`](Self::next).
     pub(crate) fn taken(&mut self) {
-        self.submitted.extend(self.waiting.pop_front());
+        self.submitted += 1;
         if !self.has_sent_counter {
-            self.completed = self.submitted.len();
+            self.completed = self.submitted;
         }
     }
 
     /// Completes this many frames, at most those that the device has accepted.
     pub(crate) fn complete(&mut self, packets: u32) {
         let completed = self.completed.saturating_add(packets as usize);
-        self.completed = completed.min(self.submitted.len());
+        self.completed = completed.min(self.submitted);
     }
 
     /// Completes all frames, including those that the device has not accepted.
     pub(crate) fn complete_all(&mut self) {
-        self.submitted.append(&mut self.waiting);
-        self.completed = self.submitted.len();
-    }
-
-    fn free(&self) -> u32 {
-        self.slots - (self.waiting.len() + self.submitted.len()) as u32
+        self.submitted = self.packets.len();
+        self.completed = self.submitted;
     }
 }
 
@@ -66,11 +63,11 @@ impl TxRing for Ring {
     }
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        self.slots - self.packets.len() as u32
     }
 
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
-        self.waiting.push_back(packet);
+        self.packets.push_back(packet);
         Ok(())
     }
 
@@ -83,7 +80,7 @@ impl Completions for Ring {
     type Error = Infallible;
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        TxRing::slots_free(self)
     }
 
     fn reap(
@@ -92,22 +89,19 @@ impl Completions for Ring {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
-        for _ in 0..budget_packets {
-            if self.completed == 0 {
-                break;
-            }
-            self.completed -= 1;
-            self.submitted.pop_front().into_iter().for_each(&mut *freed);
-        }
+        let reaped = self.completed.min(budget_packets as usize);
+        self.completed -= reaped;
+        self.submitted -= reaped;
+        self.packets.drain(..reaped).for_each(freed);
         Ok(self.completed > 0)
     }
 
     fn in_ring(&self) -> Option<InRing> {
-        let packets = self.waiting.iter().chain(&self.submitted);
-        Some(packets.fold(InRing::default(), |sum, packet| InRing {
+        let add = |sum: InRing, packet: &Packet| InRing {
             packets: sum.packets + 1,
             bytes: sum.bytes.saturating_add(packet.wire_bytes()),
-        }))
+        };
+        Some(self.packets.iter().fold(InRing::default(), add))
     }
 
     fn completions_valid(&self) -> bool {

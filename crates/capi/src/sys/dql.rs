@@ -138,7 +138,7 @@ pub unsafe extern "C" fn taut_dql_reset(dql: *mut Dql, now_ns: u64) -> Status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_set_limit(dql: *mut Dql, limit: u32) -> Status {
     // SAFETY: guaranteed by the caller.
-    unsafe { with(dql, |dql| dql.set_limit(limit)) }.into()
+    unsafe { configure(dql, |config| config.limit = limit) }
 }
 
 /// Sets the minimum of the limit, from the next completion on.
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn taut_dql_set_limit(dql: *mut Dql, limit: u32) -> Status
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_set_limit_min(dql: *mut Dql, limit_min: u32) -> Status {
     // SAFETY: guaranteed by the caller.
-    unsafe { with(dql, |dql| dql.set_min_limit(limit_min)) }.into()
+    unsafe { configure(dql, |config| config.min_limit = limit_min) }
 }
 
 /// Sets the maximum of the limit, from the next completion on.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn taut_dql_set_limit_min(dql: *mut Dql, limit_min: u32) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_set_limit_max(dql: *mut Dql, limit_max: u32) -> Status {
     // SAFETY: guaranteed by the caller.
-    unsafe { with(dql, |dql| dql.set_max_limit(limit_max)) }.into()
+    unsafe { configure(dql, |config| config.max_limit = limit_max) }
 }
 
 /// Sets how long slack is observed before the limit is decreased, in ns.
@@ -168,8 +168,19 @@ pub unsafe extern "C" fn taut_dql_set_limit_max(dql: *mut Dql, limit_max: u32) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taut_dql_set_hold_time_ns(dql: *mut Dql, hold_time_ns: u64) -> Status {
     // SAFETY: guaranteed by the caller.
-    let dql = unsafe { get_mut(dql) };
-    dql.map(|it| it.set_hold_time_ns(hold_time_ns)).into()
+    unsafe { configure(dql, |config| config.hold_time_ns = hold_time_ns) }
+}
+
+/// # Safety
+/// `dql` points to a `taut_dql`.
+unsafe fn configure(dql: *mut Dql, change: impl FnOnce(&mut taut_dql::Config)) -> Status {
+    let set = |dql: &mut taut_dql::Dql| {
+        let mut config = dql.config();
+        change(&mut config);
+        dql.set_config(config)
+    };
+    // SAFETY: guaranteed by the caller.
+    unsafe { with(dql, set) }.into()
 }
 
 /// Reads the state at this moment.

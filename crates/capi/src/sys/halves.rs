@@ -208,7 +208,7 @@ pub unsafe extern "C" fn taut_halves_reset(
     let reset = || {
         // SAFETY: guaranteed by the caller; they are different types, so different memory.
         let (tx, rx) = unsafe { (get_mut(sender)?, get_mut(completer)?) };
-        Ok::<_, Status>(taut_dql::reset(tx, rx, now_ns)?)
+        Ok::<_, Status>(rx.reset(tx, now_ns)?)
     };
     reset().into()
 }
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn taut_halves_repair(
     let repair = || {
         // SAFETY: guaranteed by the caller; they are different types, so different memory.
         let (tx, rx) = unsafe { (get_mut(sender)?, get_mut(completer)?) };
-        Ok::<_, Status>(taut_dql::repair(tx, rx, in_flight, now_ns)?)
+        Ok::<_, Status>(rx.repair(tx, in_flight, now_ns)?)
     };
     // SAFETY: guaranteed by the caller.
     repair()

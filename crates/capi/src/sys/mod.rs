@@ -19,9 +19,6 @@ pub use dql::*;
 pub use halves::*;
 #[cfg(feature = "queue")]
 pub use queue::*;
-pub use snapshot::{Config, Snapshot, TAUT_LIMIT_MAX};
+pub use snapshot::*;
 pub use stall::*;
-pub use status::{
-    Status, TAUT_VERSION_MAJOR, TAUT_VERSION_MINOR, TAUT_VERSION_NUMBER, TAUT_VERSION_PATCH,
-    taut_status_text, taut_version, taut_version_number,
-};
+pub use status::*;

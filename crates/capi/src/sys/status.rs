@@ -136,9 +136,14 @@ const TEXTS: [&CStr; 26] = [
 /// call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_status_text(status: i32) -> *const c_char {
+    text(status).as_ptr()
+}
+
+/// Returns the text of [`taut_status_text`].
+pub(super) fn text(status: i32) -> &'static CStr {
     let text = usize::try_from(-i64::from(status)).ok();
     let text = text.and_then(|at| TEXTS.get(at).copied());
-    text.unwrap_or(c"unknown status").as_ptr()
+    text.unwrap_or(c"unknown status")
 }
 
 /// Returns the version of the library, such as "0.1.0"; never to be freed. Any thread can call it.
@@ -152,12 +157,4 @@ pub extern "C" fn taut_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn taut_version_number() -> u32 {
     TAUT_VERSION_NUMBER
-}
-
-impl Status {
-    /// Returns the text of [`taut_status_text`].
-    #[cfg(feature = "queue")]
-    pub(super) fn text(self) -> &'static CStr {
-        TEXTS[(self as i32).unsigned_abs() as usize]
-    }
 }

@@ -4,9 +4,11 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
+use super::sender::Sender;
+use super::shared::Shared;
 use crate::limit::Limit;
 use crate::side::CompletingSide;
-use crate::{Config, Error, Shared, Snapshot};
+use crate::{Config, Error, Snapshot};
 
 /// The half of the thread that reaps completions. Only this half moves the limit. It can move to
 /// another thread, but two threads cannot use it at the same time:
@@ -37,9 +39,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// [`Error::OverCompletion`] for more than is in flight.
     #[inline]
     pub fn completed(&mut self, units: u32, now_ns: u64) -> Result<(), Error> {
-        self.side.completed(&self.shared.ledger, units, now_ns)?;
-        self.shared.publish(&self.side);
-        Ok(())
+        self.side.completed(&self.shared.ledger, units, now_ns)
     }
 
     /// Counts completions of a device that reports a level: the units that are still outstanding.
@@ -52,7 +52,7 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     /// ledger recovers: later levels exceed it and are rejected until the device has completed that
     /// object. But if the object is removed after it counted as completed, the ledger can fall
     /// below 0. Every completion then returns [`Error::OverCompletion`] until a
-    /// [`repair`](crate::repair).
+    /// [`repair`](Self::repair).
     ///
     /// # Errors
     /// [`Error::ObservedAboveInFlight`] for more than is in flight.
@@ -62,6 +62,46 @@ impl<S: Deref<Target = Shared>> Completer<S> {
             self.completed(done, now_ns)?;
         }
         Ok(done)
+    }
+
+    /// Corrects the ledger to the units that the device really holds, after completions were lost
+    /// or counted twice, without a flush. The limit and the epoch stay. A new interval and a new
+    /// hold time begin. An excess counts as completed, missing units count as queued now. Both
+    /// halves are borrowed, so nothing is queued or completed at the same time. Returns the excess,
+    /// which is negative if units were missing.
+    ///
+    /// # Errors
+    /// [`Error::RepairTooLarge`] above [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT);
+    /// [`Error::DifferentQueues`] for the sender of another queue. Neither changes anything.
+    pub fn repair(
+        &mut self,
+        sender: &mut Sender<S>,
+        in_flight: u32,
+        now_ns: u64,
+    ) -> Result<i64, Error> {
+        self.check_same_queue(sender)?;
+        self.side.repair(&self.shared.ledger, in_flight, now_ns)
+    }
+
+    /// Forgets the units in flight, restarts from the lower bound of the limit and increments the
+    /// epoch (wrapping). The settings stay. Call it after the device was flushed. Both halves are
+    /// borrowed, so nothing is queued or completed at the same time. A third thread can read a mix
+    /// of the states before and after.
+    ///
+    /// # Errors
+    /// [`Error::DifferentQueues`] for the sender of another queue; neither is changed.
+    pub fn reset(&mut self, sender: &mut Sender<S>, now_ns: u64) -> Result<(), Error> {
+        self.check_same_queue(sender)?;
+        self.side.reset(&self.shared.ledger, now_ns);
+        Ok(())
+    }
+
+    fn check_same_queue(&self, sender: &Sender<S>) -> Result<(), Error> {
+        if core::ptr::eq::<Shared>(&*sender.shared, &*self.shared) {
+            Ok(())
+        } else {
+            Err(Error::DifferentQueues)
+        }
     }
 
     /// Returns the units left below the limit. Rereads the sender's total, which can lower the
@@ -87,20 +127,6 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.shared.ledger.in_flight()
     }
 
-    /// Returns the total units queued since the last reset, wrapping. The sender can raise it at
-    /// any time.
-    #[inline]
-    pub fn num_queued(&self) -> u32 {
-        self.shared.ledger.num_queued().wrapping_sub(self.side.base)
-    }
-
-    /// Returns the total units completed since the last reset, wrapping.
-    #[inline]
-    pub fn num_completed(&self) -> u32 {
-        let total = self.shared.ledger.num_completed();
-        total.wrapping_sub(self.side.base)
-    }
-
     /// Returns the limit, in units. An explicitly set limit is returned immediately and takes
     /// effect at the next completion.
     #[must_use]
@@ -109,55 +135,17 @@ impl<S: Deref<Target = Shared>> Completer<S> {
         self.side.rule.limit()
     }
 
-    /// Returns the number of resets so far, wrapping; only [`reset`](crate::reset()) changes it.
-    #[must_use]
-    #[inline]
-    pub fn epoch(&self) -> u32 {
-        self.side.epoch
-    }
-
-    /// Sets the limit explicitly, in units. The sender sees it at the next completion, which also
-    /// clamps it to its bounds.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT).
-    pub fn set_limit(&mut self, limit: u32) -> Result<(), Error> {
-        self.set(|config| config.limit = limit)
-    }
-
-    /// Sets the lower bound of the limit, in units, from the next completion on.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
-    /// above the current upper bound.
-    pub fn set_min_limit(&mut self, min_limit: u32) -> Result<(), Error> {
-        self.set(|config| config.min_limit = min_limit)
-    }
-
-    /// Sets the upper bound of the limit, in units, from the next completion on.
-    ///
-    /// # Errors
-    /// [`Error::LimitTooLarge`] above [`MAX_LIMIT`](crate::MAX_LIMIT), [`Error::MinAboveMax`]
-    /// below the current lower bound.
-    pub fn set_max_limit(&mut self, max_limit: u32) -> Result<(), Error> {
-        self.set(|config| config.max_limit = max_limit)
-    }
-
-    /// Sets the hold time, in ns: slack is observed for this time before the limit decreases.
-    pub fn set_hold_time_ns(&mut self, hold_time_ns: u64) {
-        let set = self.set(|config| config.hold_time_ns = hold_time_ns);
-        debug_assert!(set.is_ok(), "every hold time is valid");
-    }
-
-    /// Changes all settings. A limit takes effect at the next completion.
+    /// Changes all settings. The sender sees a limit at the next completion, which also clamps it
+    /// to its bounds.
     ///
     /// # Errors
     /// Those of [`Config::validate`]; nothing changes.
     pub fn set_config(&mut self, config: Config) -> Result<(), Error> {
-        self.set(|it| *it = config)
+        self.side.rule.set_config(config)
     }
 
     /// Returns the current settings; `limit` is the current limit.
+    #[must_use]
     pub fn config(&self) -> Config {
         self.side.rule.config()
     }
@@ -167,11 +155,5 @@ impl<S: Deref<Target = Shared>> Completer<S> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.side.snapshot(&self.shared.ledger)
-    }
-
-    fn set(&mut self, change: impl FnOnce(&mut Config)) -> Result<(), Error> {
-        self.side.set(change)?;
-        self.shared.publish_all(&self.side);
-        Ok(())
     }
 }

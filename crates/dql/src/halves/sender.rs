@@ -4,7 +4,8 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
-use crate::{Error, Shared};
+use super::shared::Shared;
+use crate::Error;
 
 /// The half of the thread that queues. It can move to another thread, but two threads cannot use it
 /// at the same time, not even to read:
@@ -91,19 +92,5 @@ impl<S: Deref<Target = Shared>> Sender<S> {
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.shared.ledger.in_flight()
-    }
-
-    /// Returns the total units queued since the last reset, wrapping.
-    #[inline]
-    pub fn num_queued(&self) -> u32 {
-        let total = self.shared.ledger.num_queued();
-        total.wrapping_sub(self.shared.base())
-    }
-
-    /// Returns the number of resets so far, wrapping; only [`reset`](crate::reset()) changes it.
-    #[must_use]
-    #[inline]
-    pub fn epoch(&self) -> u32 {
-        self.shared.epoch()
     }
 }

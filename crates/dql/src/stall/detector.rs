@@ -189,10 +189,9 @@ impl StallDetector {
         let generation = &mut self.older[slot(generation)];
         let of_generation = units.min(generation.left);
         generation.left -= of_generation;
-        self.newest.completed = self.newest.completed.wrapping_sub(of_generation);
-        let rest = units - of_generation;
-        let of_oldest = self.take_oldest(rest);
-        self.newest.completed = self.newest.completed.wrapping_sub(of_oldest);
+        let of_oldest = self.take_oldest(units - of_generation);
+        let of_older = of_generation + of_oldest;
+        self.newest.completed = self.newest.completed.wrapping_sub(of_older);
     }
 
     /// Completes up to `units` of the oldest generations before the newest. Returns how many.

@@ -1,8 +1,6 @@
 //! The atomics of this crate, or those of loom in a model check (`--cfg loom`), so that the model
 //! checks the product's own source. Not part of the public interface.
 
-#[cfg(any(loom, target_has_atomic = "64"))]
-mod one_word;
 #[cfg(any(loom, all(target_has_atomic = "32", not(target_has_atomic = "64"))))]
 mod two_slots;
 
@@ -20,9 +18,10 @@ pub use core::sync::atomic::{Ordering, fence};
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
+/// A `u64` with one writer and any number of readers.
 // Models of other types use the single atomic; `TwoSlots` has models of its own.
 #[cfg(any(loom, target_has_atomic = "64"))]
-pub use one_word::SingleWriterU64;
+pub use self::AtomicU64 as SingleWriterU64;
 #[cfg(all(not(loom), target_has_atomic = "32", not(target_has_atomic = "64")))]
 pub use two_slots::TwoSlots as SingleWriterU64;
 

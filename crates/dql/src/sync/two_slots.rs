@@ -1,4 +1,5 @@
 use super::{AtomicU32, Ordering};
+use crate::sharing::Wide;
 
 /// A `u64` with one writer and any number of readers, for targets without 64-bit atomics.
 ///
@@ -50,9 +51,25 @@ impl TwoSlots {
         new!(value)
     }
 
-    /// A reader of a value sees everything that its writer wrote before it.
     #[inline]
-    pub fn load(&self) -> u64 {
+    fn slot(&self, stores: u32) -> &Slot {
+        &self.slots[(stores & 1) as usize]
+    }
+
+    /// A load without the second read of the count: its model must fail.
+    #[cfg(loom)]
+    pub fn load_without_recheck(&self) -> u64 {
+        self.slot(self.stores.load(Ordering::Acquire)).load()
+    }
+}
+
+impl Wide for TwoSlots {
+    fn new(value: u64) -> Self {
+        TwoSlots::new(value)
+    }
+
+    #[inline]
+    fn load(&self) -> u64 {
         let mut stores = self.stores.load(Ordering::Acquire);
         loop {
             let value = self.slot(stores).load();
@@ -66,23 +83,11 @@ impl TwoSlots {
         }
     }
 
-    /// For the one writer.
     #[inline]
-    pub fn store(&self, value: u64) {
+    fn store(&self, value: u64) {
         let stores = self.stores.load(Ordering::Relaxed).wrapping_add(1);
         self.slot(stores).store(value);
         self.stores.store(stores, Ordering::Release);
-    }
-
-    #[inline]
-    fn slot(&self, stores: u32) -> &Slot {
-        &self.slots[(stores & 1) as usize]
-    }
-
-    /// A load without the second read of the count: its model must fail.
-    #[cfg(loom)]
-    pub fn load_without_recheck(&self) -> u64 {
-        self.slot(self.stores.load(Ordering::Acquire)).load()
     }
 }
 

@@ -53,18 +53,15 @@ const WAITERS: usize = 65_536;
 /// }
 /// # Ok::<(), taut_dql::tasks::AcquireError>(()) }).unwrap();
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Limiter {
-    shared: Arc<LimiterState>,
+    shared: Arc<Mutex<State>>,
 }
 
-struct LimiterState {
+#[derive(Debug)]
+struct State {
     /// The origin of all times.
     start: Instant,
-    state: Mutex<State>,
-}
-
-struct State {
     dql: Dql,
     waiters: WaitQueue,
 }
@@ -118,13 +115,11 @@ impl Limiter {
 
     fn from_dql(dql: Dql, waiters: usize) -> Self {
         Self {
-            shared: Arc::new(LimiterState {
+            shared: Arc::new(Mutex::new(State {
                 start: Instant::now(),
-                state: Mutex::new(State {
-                    dql,
-                    waiters: WaitQueue::new(waiters),
-                }),
-            }),
+                dql,
+                waiters: WaitQueue::new(waiters),
+            })),
         }
     }
 
@@ -177,37 +172,13 @@ impl Limiter {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing between lock and unlock panics.
-        let state = self.shared.state.lock();
-        state.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn finish(&self, units: u32) {
-        let mut state = self.lock();
-        // Read under the lock: times must not go back.
-        let now_ns = self.shared.start.elapsed().as_nanos() as u64;
-        let counted = state.dql.completed(units, now_ns);
-        debug_assert!(counted.is_ok(), "{counted:?}");
-        if state.dql.has_room() {
-            state.waiters.pass_unpolled();
-        }
-        wake_next(state);
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Default for Limiter {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl fmt::Debug for Limiter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.lock();
-        f.debug_struct("Limiter")
-            .field("limit", &state.dql.limit())
-            .field("in_flight", &state.dql.in_flight())
-            .field("waiting", &state.waiters.len())
-            .finish()
     }
 }
 
@@ -234,14 +205,19 @@ impl Permit {
     pub fn units(&self) -> u32 {
         self.units
     }
-
-    /// Completes the work. The same as dropping the permit.
-    pub fn complete(self) {}
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.limiter.finish(self.units);
+        let mut state = self.limiter.lock();
+        // Read under the lock: times must not go back.
+        let now_ns = state.start.elapsed().as_nanos() as u64;
+        let counted = state.dql.completed(self.units, now_ns);
+        debug_assert!(counted.is_ok(), "{counted:?}");
+        if state.dql.has_room() {
+            state.waiters.pass_unpolled();
+        }
+        wake_next(state);
     }
 }
 
@@ -270,10 +246,8 @@ impl Future for Acquire {
                 state.waiters.leave(place);
             }
             wake_next(state);
-            return Poll::Ready(match taken {
-                Ok(()) => Ok(this.limiter.permit(this.units)),
-                Err(error) => Err(AcquireError::Uncountable(error)),
-            });
+            taken.map_err(AcquireError::Uncountable)?;
+            return Poll::Ready(Ok(this.limiter.permit(this.units)));
         }
         match &this.place {
             Some(place) => {
@@ -283,19 +257,17 @@ impl Future for Acquire {
                     wake_next(state);
                 }
             }
-            None => match state.waiters.join(Priority::Normal, context.waker()) {
-                Ok(place) => {
-                    this.place = Some(place);
-                    this.joined_idle = has_room && state.dql.in_flight() == 0;
-                    drop(state);
-                    // If the woken task is still not polled when this one is polled again, this one
-                    // passes it.
-                    if this.joined_idle {
-                        context.waker().wake_by_ref();
-                    }
+            None => {
+                let joined = state.waiters.join(Priority::Normal, context.waker());
+                this.place = Some(joined.map_err(AcquireError::TooManyWaiters)?);
+                this.joined_idle = has_room && state.dql.in_flight() == 0;
+                drop(state);
+                // If the woken task is still not polled when this one is polled again, this one
+                // passes it.
+                if this.joined_idle {
+                    context.waker().wake_by_ref();
                 }
-                Err(error) => return Poll::Ready(Err(AcquireError::TooManyWaiters(error))),
-            },
+            }
         }
         Poll::Pending
     }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::task::Waker;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 /// Numbers of urgent places begin at 0, those of normal ones here.
 const FIRST_NORMAL: u64 = 1 << 63;
@@ -27,19 +27,14 @@ pub enum Priority {
 /// place: when it is polled at last, it is served first.
 #[derive(Debug)]
 pub struct WaitQueue {
-    waiting: VecDeque<Waiter>,
+    /// The wakers of the waiting tasks, by the numbers of their places; `None` for a task that was
+    /// woken and has not been polled since.
+    waiting: BTreeMap<u64, Option<Waker>>,
     /// Tasks that were woken and passed: they have a ticket, and are not in `waiting`.
     passed: usize,
     /// Next number of normal and of urgent places.
     next_numbers: [u64; 2],
     max: usize,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    number: u64,
-    waker: Waker,
-    woken: bool,
 }
 
 /// A place in the queue. Return it with [`WaitQueue::leave`].
@@ -66,7 +61,7 @@ impl WaitQueue {
     /// An empty queue for at most `max` tasks.
     pub const fn new(max: usize) -> Self {
         Self {
-            waiting: VecDeque::new(),
+            waiting: BTreeMap::new(),
             passed: 0,
             next_numbers: [FIRST_NORMAL, 0],
             max,
@@ -84,7 +79,7 @@ impl WaitQueue {
         let next = &mut self.next_numbers[priority as usize];
         let number = *next;
         *next += 1;
-        self.insert(number, waker);
+        self.waiting.insert(number, Some(waker.clone()));
         Ok(Ticket(number))
     }
 
@@ -96,31 +91,25 @@ impl WaitQueue {
             (None, Priority::Normal) => u64::MAX,
             (None, Priority::Urgent) => FIRST_NORMAL - 1,
         };
-        let first = self.waiting.front();
-        first.is_none_or(|first| first.number >= number)
+        self.waiting
+            .keys()
+            .next()
+            .is_none_or(|&first| first >= number)
     }
 
     /// Records that the task of this place was polled and still waits, with this waker.
     pub fn set_waker(&mut self, ticket: &Ticket, waker: &Waker) {
-        match self.place(ticket.0) {
-            Ok(place) => {
-                let waiter = &mut self.waiting[place];
-                waiter.waker.clone_from(waker);
-                waiter.woken = false;
-            }
-            Err(_) => {
-                self.passed = self.passed.saturating_sub(1);
-                self.insert(ticket.0, waker);
-            }
+        let before = self.waiting.insert(ticket.0, Some(waker.clone()));
+        if before.is_none() {
+            self.passed = self.passed.saturating_sub(1);
         }
     }
 
     /// Releases the place, served or not. The next task might now be the first: wake it if the
     /// resource is available.
     pub fn leave(&mut self, ticket: Ticket) {
-        match self.place(ticket.0) {
-            Ok(place) => drop(self.waiting.remove(place)),
-            Err(_) => self.passed = self.passed.saturating_sub(1),
+        if self.waiting.remove(&ticket.0).is_none() {
+            self.passed = self.passed.saturating_sub(1);
         }
     }
 
@@ -128,23 +117,21 @@ impl WaitQueue {
     /// available. `None` if no task waits, or if the first was woken already.
     #[must_use = "the task is only marked: call the waker"]
     pub fn wake_next(&mut self) -> Option<Waker> {
-        let first = self.waiting.front_mut().filter(|first| !first.woken)?;
-        first.woken = true;
-        Some(first.waker.clone())
+        self.waiting.values_mut().next()?.take()
     }
 
     /// Passes the first task if it was woken and has not been polled since. Call it when the
     /// resource is available, and then [`wake_next`](Self::wake_next).
     pub fn pass_unpolled(&mut self) {
         if self.is_next_woken() {
-            self.waiting.pop_front();
+            self.waiting.pop_first();
             self.passed += 1;
         }
     }
 
     /// Returns `true` if the first task was woken and has not been polled since.
     pub fn is_next_woken(&self) -> bool {
-        self.waiting.front().is_some_and(|first| first.woken)
+        self.waiting.values().next().is_some_and(Option::is_none)
     }
 
     /// Returns the number of waiting tasks, passed ones included.
@@ -160,22 +147,6 @@ impl WaitQueue {
     /// Returns `true` if every waiting task was woken and passed, or if none waits.
     pub fn all_passed(&self) -> bool {
         self.waiting.is_empty()
-    }
-
-    fn insert(&mut self, number: u64, waker: &Waker) {
-        if let Err(place) = self.place(number) {
-            let waiter = Waiter {
-                number,
-                waker: waker.clone(),
-                woken: false,
-            };
-            self.waiting.insert(place, waiter);
-        }
-    }
-
-    /// Numbers increase along the queue, so a binary search finds the place.
-    fn place(&self, number: u64) -> Result<usize, usize> {
-        self.waiting.binary_search_by_key(&number, |it| it.number)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Failed sends, level devices, empty polls, and ledgers that are wrong.
 
-use taut_dql::{Config, Dql, Error, MAX_IN_FLIGHT, Shared, Snapshot, repair, split};
+use taut_dql::{Config, Dql, Error, MAX_IN_FLIGHT, Shared, Snapshot, split};
 
 use crate::queue::{Halves, Queue};
 
@@ -200,13 +200,13 @@ fn empty_completion_lowers_the_limit() {
 #[test]
 fn halves_of_two_queues_cannot_be_repaired_together() {
     let (one, other) = (Shared::new(), Shared::new());
-    let (mut sender, _completer) = split(&one, Config::default(), 0).expect("one");
+    let (mut sender, one_completer) = split(&one, Config::default(), 0).expect("one");
     let (_sender, mut completer) = split(&other, Config::default(), 0).expect("the other");
     sender.queued(7).expect("an object");
-    let before = (one.snapshot(), other.snapshot());
-    let repaired = repair(&mut sender, &mut completer, 0, 5);
+    let before = (one_completer.snapshot(), completer.snapshot());
+    let repaired = completer.repair(&mut sender, 0, 5);
     assert_eq!(repaired, Err(Error::DifferentQueues));
-    assert_eq!((one.snapshot(), other.snapshot()), before);
+    assert_eq!((one_completer.snapshot(), completer.snapshot()), before);
 }
 
 #[test]

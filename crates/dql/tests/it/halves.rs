@@ -1,9 +1,10 @@
 //! The two-thread variant: how it is held, split and reset.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use taut_dql::{Config, Error, Shared, reset, split};
+use taut_dql::{Config, Error, Shared, split};
 
 static IN_A_STATIC: Shared = Shared::new();
 
@@ -15,7 +16,8 @@ fn static_can_be_split_once() {
     assert_eq!(again.err(), Some(Error::AlreadySplit));
     sender.queued(10).expect("an object");
     completer.completed(10, 1).expect("units in flight");
-    assert_eq!(IN_A_STATIC.snapshot(), completer.snapshot());
+    let seen = (IN_A_STATIC.limit(), IN_A_STATIC.in_flight());
+    assert_eq!(seen, (completer.limit(), completer.in_flight()));
 }
 
 #[test]
@@ -46,25 +48,27 @@ fn halves_of_two_queues_cannot_be_reset_together() {
     let (mut sender, completer) = split(&one, config, 0).expect("one");
     let (other_sender, mut other_completer) = split(&other, config, 0).expect("the other");
     sender.queued(7).expect("an object");
-    let before = (one.snapshot(), other.snapshot());
+    let before = (completer.snapshot(), other_completer.snapshot());
     assert_eq!(
-        reset(&mut sender, &mut other_completer, 5),
+        other_completer.reset(&mut sender, 5),
         Err(Error::DifferentQueues)
     );
-    assert_eq!((one.snapshot(), other.snapshot()), before);
+    assert_eq!((completer.snapshot(), other_completer.snapshot()), before);
     assert_eq!((completer.in_flight(), other_sender.in_flight()), (7, 0));
 }
 
 #[test]
-fn each_reset_starts_an_epoch_for_both_halves() {
-    let shared = Arc::new(Shared::new());
+fn each_reset_starts_an_epoch() {
+    let shared = Shared::new();
     let (mut sender, mut completer) =
-        split(shared.clone(), Config::default(), 0).expect("the first split");
+        split(&shared, Config::default(), 0).expect("the first split");
     for epoch in 1..=3 {
         sender.queued(500).expect("an object");
-        reset(&mut sender, &mut completer, epoch.into()).expect("both halves");
-        let seen = (sender.epoch(), completer.epoch(), shared.snapshot().epoch);
-        assert_eq!(seen, (epoch, epoch, epoch));
+        completer
+            .reset(&mut sender, epoch.into())
+            .expect("both halves");
+        let seen = (completer.snapshot().epoch, shared.in_flight());
+        assert_eq!(seen, (epoch, 0));
         assert_eq!(
             completer.completed(1, 0),
             Err(Error::OverCompletion {
@@ -87,7 +91,8 @@ where
     let (mut sender, mut completer) = split(shared, config, 0).expect("the first split");
     let size = |object: u32| 1 + object.wrapping_mul(2_654_435_761) % 2000;
     let total: u64 = (0..objects).map(|object| u64::from(size(object))).sum();
-    thread::scope(|scope| {
+    let is_finished = AtomicBool::new(false);
+    let end = thread::scope(|scope| {
         scope.spawn(move || {
             for object in 0..objects {
                 while !sender.has_room() {
@@ -98,7 +103,8 @@ where
                     .expect("an object with room for it");
             }
         });
-        scope.spawn(move || {
+        let is_finished = &is_finished;
+        let reaper = scope.spawn(move || {
             let (mut done, mut now_ns) = (0_u64, 0);
             while done < total {
                 let in_flight = completer.in_flight();
@@ -114,20 +120,18 @@ where
                 thread::yield_now();
             }
             assert_eq!((completer.in_flight(), done), (0, total));
+            is_finished.store(true, Ordering::Release);
+            completer.snapshot()
         });
         scope.spawn(move || {
-            let mut last = 0;
-            while last != total as u32 {
-                let seen = observer.snapshot();
-                // Less than 2^31 units in total, so a total that decreases is detected.
-                assert!(seen.num_completed >= last && seen.num_queued >= seen.num_completed);
-                assert!(seen.in_flight <= total as u32);
-                last = seen.num_completed;
+            while !is_finished.load(Ordering::Acquire) {
+                assert!(observer.in_flight() <= total as u32);
                 thread::yield_now();
             }
+            assert_eq!(observer.in_flight(), 0);
         });
+        reaper.join().expect("no failed check")
     });
-    let end = observer.snapshot();
     assert_eq!(
         (end.num_queued, end.num_completed, end.in_flight),
         (total as u32, total as u32, 0)

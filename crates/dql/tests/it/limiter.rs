@@ -98,7 +98,7 @@ fn room_for_several_wakes_several() {
     for task in &mut tasks {
         assert!(task.poll().is_pending());
     }
-    held.complete();
+    drop(held);
     let mut permits = vec![];
     for task in &mut tasks {
         if task.was_woken() {

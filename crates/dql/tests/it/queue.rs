@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, repair, reset, split};
+use taut_dql::{Completer, Config, Dql, Error, Sender, Shared, Snapshot, split};
 
 /// Either variant.
 pub trait Queue: Sized {
@@ -23,6 +23,18 @@ pub enum Setting {
     MinLimit(u32),
     MaxLimit(u32),
     HoldTimeNs(u64),
+}
+
+impl Setting {
+    fn applied_to(self, mut config: Config) -> Config {
+        match self {
+            Setting::Limit(limit) => config.limit = limit,
+            Setting::MinLimit(limit) => config.min_limit = limit,
+            Setting::MaxLimit(limit) => config.max_limit = limit,
+            Setting::HoldTimeNs(hold_time_ns) => config.hold_time_ns = hold_time_ns,
+        }
+        config
+    }
 }
 
 impl Queue for Dql {
@@ -49,22 +61,14 @@ impl Queue for Dql {
         Ok(())
     }
     fn set(&mut self, setting: Setting) -> Result<(), Error> {
-        match setting {
-            Setting::Limit(limit) => self.set_limit(limit),
-            Setting::MinLimit(limit) => self.set_min_limit(limit),
-            Setting::MaxLimit(limit) => self.set_max_limit(limit),
-            Setting::HoldTimeNs(hold_time_ns) => {
-                self.set_hold_time_ns(hold_time_ns);
-                Ok(())
-            }
-        }
+        self.set_config(setting.applied_to(self.config()))
     }
     fn snapshot(&self) -> Snapshot {
         self.snapshot()
     }
 }
 
-/// The two-thread variant, as a third thread sees it.
+/// The two-thread variant, on one thread.
 pub struct Halves {
     pub shared: Arc<Shared>,
     pub sender: Sender<Arc<Shared>>,
@@ -94,23 +98,16 @@ impl Queue for Halves {
         self.completer.observe_in_flight(units, now_ns)
     }
     fn repair(&mut self, in_flight: u32, now_ns: u64) -> Result<i64, Error> {
-        repair(&mut self.sender, &mut self.completer, in_flight, now_ns)
+        self.completer.repair(&mut self.sender, in_flight, now_ns)
     }
     fn reset(&mut self, now_ns: u64) -> Result<(), Error> {
-        reset(&mut self.sender, &mut self.completer, now_ns)
+        self.completer.reset(&mut self.sender, now_ns)
     }
     fn set(&mut self, setting: Setting) -> Result<(), Error> {
-        match setting {
-            Setting::Limit(limit) => self.completer.set_limit(limit),
-            Setting::MinLimit(limit) => self.completer.set_min_limit(limit),
-            Setting::MaxLimit(limit) => self.completer.set_max_limit(limit),
-            Setting::HoldTimeNs(hold_time_ns) => {
-                self.completer.set_hold_time_ns(hold_time_ns);
-                Ok(())
-            }
-        }
+        let config = setting.applied_to(self.completer.config());
+        self.completer.set_config(config)
     }
     fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.completer.snapshot()
     }
 }

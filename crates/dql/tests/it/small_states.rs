@@ -8,6 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use taut_dql::{Config, Dql, Error, Snapshot};
 
 use crate::model::Model;
+use crate::queue::{Queue, Setting};
 
 const UNIT: u32 = 1 << 24;
 const HOLD_NS: u64 = 2;
@@ -85,15 +86,15 @@ impl Lockstep {
                 (Ok(()), Ok(()))
             }
             Operation::SetLimit(limit) => (
-                self.dql.set_limit(limit * UNIT),
+                self.dql.set(Setting::Limit(limit * UNIT)),
                 self.model.set_limit(limit * UNIT),
             ),
             Operation::SetMin(limit) => (
-                self.dql.set_min_limit(limit * UNIT),
+                self.dql.set(Setting::MinLimit(limit * UNIT)),
                 self.model.set_min_limit(limit * UNIT),
             ),
             Operation::SetMax(limit) => (
-                self.dql.set_max_limit(limit * UNIT),
+                self.dql.set(Setting::MaxLimit(limit * UNIT)),
                 self.model.set_max_limit(limit * UNIT),
             ),
             Operation::Reset => {

@@ -2,8 +2,10 @@
 
 use loom::sync::Arc;
 use loom::thread;
+use taut_dql::ledger::Ledger;
+use taut_dql::sharing::Threads;
 use taut_dql::sync::{AtomicU32, Ordering};
-use taut_dql::{Completer, Config, Error, Sender, Shared, repair, split};
+use taut_dql::{Completer, Config, Error, Sender, Shared, split};
 
 use crate::check;
 
@@ -73,23 +75,29 @@ fn completions_never_overtake_queued_units() {
             (sender.room(), completer.room()),
             (end.limit as i32, end.limit as i32)
         );
-        assert_eq!(shared.snapshot(), end);
+        assert_eq!(
+            (shared.limit(), shared.in_flight()),
+            (end.limit, end.in_flight)
+        );
     });
 }
 
 #[test]
 fn observer_never_sees_more_completed_than_queued() {
     check(|| {
-        let (shared, (mut sender, mut completer)) = halves();
-        let thread_of_sender = thread::spawn(move || sender.queued(5).expect("an object"));
+        let ledger = Arc::new(Ledger::<Threads>::new(0));
+        let (of_sender, of_reaper) = (ledger.clone(), ledger.clone());
+        let sender = thread::spawn(move || of_sender.queued(5).expect("an object"));
         let reaper = thread::spawn(move || {
-            let units = completer.in_flight();
-            completer.completed(units, 0).expect("units in flight");
+            let units = of_reaper.completer_in_flight();
+            of_reaper.batch(units, false, 0).expect("units in flight");
+            of_reaper.completed(units, 0);
         });
-        let seen = shared.snapshot();
-        assert!(seen.num_completed <= seen.num_queued, "{seen:?}");
-        assert_eq!(seen.in_flight, seen.num_queued - seen.num_completed);
-        thread_of_sender.join().unwrap();
+        let completed = ledger.num_completed();
+        let queued = ledger.num_queued();
+        assert!(completed <= queued, "{completed} of {queued}");
+        assert!(ledger.in_flight() <= 5, "negative in flight");
+        sender.join().unwrap();
         reaper.join().unwrap();
     });
 }
@@ -142,7 +150,7 @@ fn ledger_below_zero_is_rejected_until_repaired() {
         });
         completer.observe_in_flight(0, 1).expect("an empty device");
         let (mut sender, taken_back) = thread_of_sender.join().unwrap();
-        let below_zero = taken_back.is_ok() && completer.num_completed() == 5;
+        let below_zero = taken_back.is_ok() && completer.snapshot().num_completed == 5;
         let rejected = Error::OverCompletion {
             units: 0,
             in_flight: 0,
@@ -151,7 +159,7 @@ fn ledger_below_zero_is_rejected_until_repaired() {
         assert_eq!((sender.in_flight(), completer.in_flight()), (0, 0));
         assert_eq!(completer.completed(0, 2), expected);
         let too_much = if below_zero { -5 } else { 0 };
-        let repaired = repair(&mut sender, &mut completer, 0, 3);
+        let repaired = completer.repair(&mut sender, 0, 3);
         assert_eq!(repaired, Ok(too_much));
         sender.queued(7).expect("an object");
         assert_eq!(completer.completed(7, 4), Ok(()));

@@ -3,6 +3,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
+use taut_dql::sharing::Wide;
 use taut_dql::sync::{AtomicU32, Ordering, TwoSlots as SingleWriterU64};
 
 use crate::check;

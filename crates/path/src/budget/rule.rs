@@ -7,7 +7,7 @@ use taut_dql::sync::SingleWriterU64;
 
 use super::waiters::{BudgetTotals, Waiters};
 use crate::limit::AnyLimit;
-use crate::sharing::Local;
+use crate::sharing::{Local, Wide};
 use crate::slots::Lent;
 
 /// Stores the rule and lends it to one completer at a time. A completer that finds it lent
@@ -56,7 +56,7 @@ impl SharedRule {
     /// Passes the totals to the rule if its interval is over or nothing is in flight, and publishes
     /// the limit.
     pub(super) fn update(&self, waiters: &Waiters, now_ns: u64) {
-        let early = now_ns < self.due_ns.load();
+        let early = now_ns < Wide::load(&self.due_ns);
         if early && waiters.in_flight_bytes() > 0 {
             return;
         }
@@ -65,7 +65,7 @@ impl SharedRule {
             return;
         };
         waiters.set_limit(rule.update(&waiters.totals(), now_ns));
-        self.due_ns.store(now_ns.saturating_add(self.interval_ns));
+        Wide::store(&self.due_ns, now_ns.saturating_add(self.interval_ns));
     }
 }
 

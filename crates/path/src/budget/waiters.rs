@@ -7,7 +7,7 @@ use taut_dql::MAX_OBJECT;
 use taut_dql::sync::{AtomicU32, Ordering, SingleWriterU64, fence};
 
 use crate::queue::shared::Shared;
-use crate::sharing::Threads;
+use crate::sharing::{Threads, Wide};
 
 /// The maximum of bytes in flight of a budget: half of the range of a rule, because the rule
 /// receives completions with a delay.
@@ -137,7 +137,7 @@ impl Waiters {
         self.last_object_bytes.store(bytes, Ordering::Relaxed);
         let batch = self.batches.load(Ordering::Relaxed);
         if own.first_sent_after.load(Ordering::Relaxed) != batch {
-            own.first_sent_ns.store(now_ns);
+            Wide::store(&own.first_sent_ns, now_ns);
             // Release: a thread that reads the batch number sees the time that belongs to it.
             own.first_sent_after.store(batch, Ordering::Release);
         }
@@ -234,7 +234,7 @@ impl Waiters {
         let batch = self.batches.fetch_add(1, Ordering::AcqRel);
         let sent = self.queues.iter().filter_map(|queue| {
             let since = queue.first_sent_after.load(Ordering::Acquire);
-            (since == batch).then(|| queue.first_sent_ns.load())
+            (since == batch).then(|| Wide::load(&queue.first_sent_ns))
         });
         BudgetTotals {
             completed_bytes,

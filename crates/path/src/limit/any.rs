@@ -106,7 +106,7 @@ impl Limit for AnyLimit {
         self.0.unit()
     }
 
-    forward_limit!(self => self.0);
+    forward_limit!(self => *self.0);
 }
 
 /// Moves a limit to the heap.

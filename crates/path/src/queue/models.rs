@@ -4,7 +4,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --lib models::`
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, AtomicU32};
+use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use taut_dql::control::Control;
@@ -30,7 +30,6 @@ struct Unfenced;
 impl Sharing for Unfenced {
     type Word = AtomicU32;
     type Wide = SingleWriterU64;
-    type Flag = AtomicBool;
     type Line<T> = CacheAligned<T>;
     const SHARED: bool = true;
 

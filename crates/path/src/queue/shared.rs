@@ -35,7 +35,7 @@ pub(crate) struct Shared<M: Sharing> {
 /// Written by any thread.
 pub(super) struct Others<M: Sharing> {
     /// `true` after one half was dropped.
-    closed: M::Flag,
+    closed: Flag<M::Word>,
     pub requests: Requests<M>,
 }
 
@@ -53,7 +53,7 @@ impl<M: Sharing> Shared<M> {
             completer: CompleterCells::new().into(),
             settings: PublishedSettings::new().into(),
             others: Others {
-                closed: M::Flag::new(false),
+                closed: Flag::new(false),
                 requests: Requests::new(),
             }
             .into(),

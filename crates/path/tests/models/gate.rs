@@ -4,7 +4,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p taut-path --test models gate::`
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use std::sync::Arc as StdArc;
@@ -22,7 +22,6 @@ struct Unfenced;
 impl Sharing for Unfenced {
     type Word = AtomicU32;
     type Wide = SingleWriterU64;
-    type Flag = AtomicBool;
     type Line<T> = CacheAligned<T>;
     const SHARED: bool = true;
 
@@ -38,7 +37,7 @@ fn assert_not_lost(closed: bool, room: bool) {
 }
 
 /// The sender fills a queue of limit 0 and stops, while the completer completes the object.
-fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
+fn stack_stop<M: Sharing<Word: Send + Sync>>() {
     loom::model(|| {
         let shared = StdArc::new(taut_dql::Shared::new());
         let (mut sender, mut completer) =
@@ -60,7 +59,7 @@ fn stack_stop<M: Sharing<Flag: Send + Sync>>() {
 }
 
 /// The sender sends twice; the completer reaps in two batches.
-fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
+fn stack_stop_twice<M: Sharing<Word: Send + Sync>>() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
@@ -103,7 +102,7 @@ fn stack_stop_twice<M: Sharing<Flag: Send + Sync>>() {
 }
 
 /// A full ring of two slots; the queue restarts when both are free.
-fn driver_stop<M: Sharing<Flag: Send + Sync>>() {
+fn driver_stop<M: Sharing<Word: Send + Sync>>() {
     const RESTART_SLOTS: u32 = 2;
     loom::model(|| {
         let gate = Arc::new(Gate::<M>::new());

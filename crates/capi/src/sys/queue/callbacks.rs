@@ -167,7 +167,7 @@ impl<const WORDS: usize> taut_path::Limit for OwnLimit<WORDS> {
         Needs {
             sender: true,
             rate: true,
-            ..Needs::NOTHING
+            ..Needs::default()
         }
     }
 

@@ -70,15 +70,12 @@ pub unsafe extern "C" fn taut_queue_enqueue(
     if !packet.is_allowed() {
         return Status::BadField;
     }
-    let enqueue = |it: &mut Queue| match it.sink.accept(packet.frame) {
-        None => Status::FrameOutOfRange,
-        Some(false) => Status::FrameInUse,
-        Some(true) => {
-            it.queue.enqueue(packet.into_packet(), now_ns, &mut it.sink);
-            Status::Ok
-        }
+    let enqueue = |it: &mut Queue| {
+        it.sink.accept(packet.frame)?;
+        it.queue.enqueue(packet.into_packet(), now_ns, &mut it.sink);
+        Ok(())
     };
-    enter(queue, enqueue).unwrap_or_else(|status| status)
+    enter(queue, enqueue).unwrap_or_else(Err).into()
 }
 
 /// Sends as much as limit and ring have room for. `again_ns` is null, or receives when to run again
@@ -98,7 +95,7 @@ pub unsafe extern "C" fn taut_queue_run(
         Stop::RingFull => (Stopped::RingFull, 0),
         Stop::NotReady(at_ns) => (Stopped::NotReady, at_ns),
         Stop::Failed(error) => {
-            it.driver_error = error.0;
+            it.driver_error = error;
             (Stopped::Failed, 0)
         }
         _ => (Stopped::Invalid, 0),
@@ -123,31 +120,25 @@ pub unsafe extern "C" fn taut_queue_complete(
     completed: *mut Completed,
 ) -> Status {
     let complete = |it: &mut Queue| match it.queue.complete(now_ns, &mut it.sink) {
-        Ok(done) => (
-            Status::Ok,
-            Completed {
-                packets: done.counts.packets,
-                bytes: done.counts.bytes,
-                stale_packets: done.stale_packets,
-                schedule: done.schedule,
-                more_pending: done.more_pending,
-                stalled: done.stalled.is_some(),
-                stalled_ns: done.stalled.map_or(0, |stall| stall.age_ns),
-            },
-        ),
+        Ok(done) => Ok(Completed {
+            packets: done.counts.packets,
+            bytes: done.counts.bytes,
+            stale_packets: done.stale_packets,
+            schedule: done.schedule,
+            more_pending: done.more_pending,
+            stalled: done.stalled.is_some(),
+            stalled_ns: done.stalled.map_or(0, |stall| stall.age_ns),
+        }),
         Err(CompleteError::Driver(error)) => {
-            it.driver_error = error.0;
-            (Status::DriverFailed, Completed::default())
+            it.driver_error = error;
+            Err(Status::DriverFailed)
         }
-        Err(CompleteError::UnknownCompletions { .. }) => {
-            (Status::UnknownCompletion, Completed::default())
-        }
+        Err(CompleteError::UnknownCompletions { .. }) => Err(Status::UnknownCompletion),
     };
-    let entered = enter(queue, complete);
-    let (status, done) = entered.unwrap_or_else(|status| (status, Completed::default()));
+    let done = enter(queue, complete).unwrap_or_else(Err);
     // SAFETY: guaranteed by the caller.
-    unsafe { answer(completed, done) };
-    status
+    unsafe { answer(completed, done.unwrap_or_default()) };
+    done.map(drop).into()
 }
 
 /// Returns when to call `taut_queue_complete` even if the device reports nothing, in ns;
@@ -262,16 +253,13 @@ pub unsafe extern "C" fn taut_queue_repair(
         packets: ring_packets,
         bytes: ring_bytes,
     };
-    match enter(queue, |it| it.queue.repair_to(in_ring, now_ns)) {
-        Ok(Ok(repair)) => {
-            let units = i64::from(repair.was_in_flight) - i64::from(repair.in_flight);
-            // SAFETY: guaranteed by the caller.
-            unsafe { answer(excess, units) };
-            Status::Ok
-        }
-        Ok(Err(_)) => Status::TooMuchInFlight,
-        Err(status) => status,
-    }
+    let repair = |it: &mut Queue| match it.queue.repair_to(in_ring, now_ns) {
+        Ok(repair) => Ok(i64::from(repair.was_in_flight) - i64::from(repair.in_flight)),
+        Err(_) => Err(Status::TooMuchInFlight),
+    };
+    let units = enter(queue, repair).unwrap_or_else(Err);
+    // SAFETY: guaranteed by the caller.
+    units.map(|units| unsafe { answer(excess, units) }).into()
 }
 
 /// Reads the state and the counters of the queue.

@@ -4,6 +4,8 @@ use core::ffi::{CStr, c_char, c_void};
 
 use taut_path::{DropReason, PacketSink};
 
+use crate::sys::status::Status;
+
 /// Receives each accepted frame exactly once.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -66,11 +68,14 @@ impl FrameSink {
         })
     }
 
-    /// Returns `true` if the frame can be accepted, and marks it as in use. `None` for an
-    /// unknown frame.
-    pub(super) fn accept(&mut self, frame: u32) -> Option<bool> {
-        let in_use = self.in_use.get_mut(frame as usize)?;
-        Some(!std::mem::replace(in_use, true))
+    /// Marks a frame as in use, unless it is in use already.
+    pub(super) fn accept(&mut self, frame: u32) -> Result<(), Status> {
+        let in_use = self.in_use.get_mut(frame as usize);
+        let in_use = in_use.ok_or(Status::FrameOutOfRange)?;
+        match std::mem::replace(in_use, true) {
+            true => Err(Status::FrameInUse),
+            false => Ok(()),
+        }
     }
 
     /// Returns a frame that the queue accepted.

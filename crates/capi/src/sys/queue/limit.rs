@@ -59,8 +59,9 @@ pub unsafe extern "C" fn taut_limit_init(
     };
     // SAFETY: guaranteed by the caller.
     match unsafe { read(spec) }.map(|spec| visit(spec, place)) {
-        Ok(Ok(status)) | Err(status) => error_text.status(status),
+        Ok(Ok(done)) => error_text.status(done.into()),
         Ok(Err(why)) => error_text.why(Status::BadSpec, why),
+        Err(status) => error_text.status(status),
     }
 }
 

@@ -4,6 +4,7 @@ use core::ffi::c_void;
 
 use taut_path::limit::{Fixed, LimitVisitor, StandaloneLimit};
 
+use crate::sys::placed::check;
 use crate::sys::status::Status;
 
 /// A rule chosen by its name, with its ledger, for one thread or one lock. It is placed in memory
@@ -17,7 +18,10 @@ pub const TAUT_LIMIT_BYTES_MAX: usize = 8192;
 
 const MARK: u64 = u64::from_be_bytes(*b"taut lim");
 /// Enough for every rule, and what `malloc` gives.
-pub(super) const ALIGN: usize = 16;
+#[repr(align(16))]
+struct Aligned;
+
+pub(super) const ALIGN: usize = align_of::<Aligned>();
 
 #[repr(C)]
 struct PlacedLimit<L> {
@@ -47,13 +51,8 @@ pub(super) fn with_limit<T>(
 }
 
 fn limit_at(at: *mut Limit) -> Result<*mut AnyRule, Status> {
-    if at.is_null() {
-        return Err(Status::Null);
-    }
+    check(at.cast::<Aligned>())?;
     let head = at.cast::<PlacedLimit<Fixed>>();
-    if !at.addr().is_multiple_of(ALIGN) {
-        return Err(Status::Misaligned);
-    }
     // SAFETY: not null and aligned, and the mark is a number in any memory. Every function of this
     // header requires that the memory exists.
     if unsafe { (&raw const (*head).mark).read() } != MARK {
@@ -71,29 +70,26 @@ unsafe fn place<L: taut_path::Limit + 'static>(
     bytes: usize,
     rule: L,
     now_ns: u64,
-) -> Status {
+) -> Result<(), Status> {
     const {
         assert!(
             align_of::<PlacedLimit<L>>() <= ALIGN
                 && size_of::<PlacedLimit<L>>() <= TAUT_LIMIT_BYTES_MAX
         );
     }
-    let at = memory.cast::<PlacedLimit<L>>();
-    if !memory.addr().is_multiple_of(ALIGN) {
-        return Status::Misaligned;
-    }
+    check(memory.cast::<Aligned>())?;
     if bytes < size_of::<PlacedLimit<L>>() {
-        return Status::TooSmall;
+        return Err(Status::TooSmall);
     }
     // SAFETY: aligned, large enough, and owned by the caller.
     unsafe {
-        at.write(PlacedLimit {
+        memory.cast::<PlacedLimit<L>>().write(PlacedLimit {
             mark: MARK,
             erase_rule: erase_rule::<L>,
             limit: StandaloneLimit::new(rule, now_ns),
         });
     }
-    Status::Ok
+    Ok(())
 }
 
 /// Measures a limit.
@@ -115,9 +111,9 @@ pub(super) struct Place {
 }
 
 impl LimitVisitor for Place {
-    type Output = Status;
+    type Output = Result<(), Status>;
 
-    fn visit<L: taut_path::Limit + 'static>(self, limit: L) -> Status {
+    fn visit<L: taut_path::Limit + 'static>(self, limit: L) -> Result<(), Status> {
         // SAFETY: only `taut_limit_init` creates a `Place`, from memory of its caller.
         unsafe { place(self.memory, self.bytes, limit, self.now_ns) }
     }

@@ -1,7 +1,6 @@
 //! A ring whose driver is callbacks of C.
 
 use core::ffi::c_void;
-use core::fmt;
 
 use taut_path::{Completions, Ecn, Frame, TxRing};
 
@@ -101,30 +100,14 @@ pub(super) fn ecn_bits(ecn: Ecn) -> u8 {
     }
 }
 
-/// A failed callback, with the driver's error number.
-#[derive(Debug)]
-pub(super) struct CallbackError(pub(super) i32);
-
-impl fmt::Display for CallbackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the driver's callback failed with {}", self.0)
-    }
-}
-
-/// The callbacks, none of them null.
-#[derive(Clone, Copy)]
-struct Calls {
+/// The driver, and the packets that it holds.
+pub(super) struct Driver {
     context: *mut c_void,
     slots_free: unsafe extern "C" fn(*mut c_void) -> u32,
     submit: unsafe extern "C" fn(*mut c_void, *const Packet, u64) -> bool,
     kick: unsafe extern "C" fn(*mut c_void, u64) -> i32,
     reap: unsafe extern "C" fn(*mut c_void, *mut u32, u32, u64) -> i32,
     completions_valid: Option<unsafe extern "C" fn(*mut c_void) -> bool>,
-}
-
-/// The driver, and the packets that it holds.
-pub(super) struct Driver {
-    calls: Calls,
     capacity_slots: u32,
     held: Vec<Option<taut_path::Packet>>,
     reaped: Vec<u32>,
@@ -136,16 +119,13 @@ const REAP_FRAMES: usize = 64;
 impl Driver {
     /// `None` if a callback is missing.
     pub(super) fn new(ring: &Ring, frames: u32) -> Option<Self> {
-        let calls = Calls {
+        Some(Self {
             context: ring.context,
             slots_free: ring.slots_free?,
             submit: ring.submit?,
             kick: ring.kick?,
             reap: ring.reap?,
             completions_valid: ring.completions_valid,
-        };
-        Some(Self {
-            calls,
             capacity_slots: ring.capacity_slots,
             held: (0..frames).map(|_| None).collect(),
             reaped: vec![0; REAP_FRAMES],
@@ -156,28 +136,25 @@ impl Driver {
     pub(super) fn frames_in_ring(&self) -> impl Iterator<Item = u32> {
         self.held.iter().flatten().map(|it| it.frame().index())
     }
-
-    fn free(&self) -> u32 {
-        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
-        unsafe { (self.calls.slots_free)(self.calls.context) }.min(self.capacity_slots)
-    }
 }
 
 impl TxRing for Driver {
-    type Error = CallbackError;
+    /// The error number of the driver.
+    type Error = i32;
 
     fn capacity_slots(&self) -> u32 {
         self.capacity_slots
     }
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        // SAFETY: guaranteed by the caller of `taut_queue_new`, while the queue exists.
+        unsafe { (self.slots_free)(self.context) }.min(self.capacity_slots)
     }
 
     fn submit(&mut self, packet: taut_path::Packet, now_ns: u64) -> Result<(), taut_path::Packet> {
         let raw = Packet::of(&packet);
-        // SAFETY: as for `free`; the packet outlives the call.
-        if !unsafe { (self.calls.submit)(self.calls.context, &raw const raw, now_ns) } {
+        // SAFETY: as for `slots_free`; the packet outlives the call.
+        if !unsafe { (self.submit)(self.context, &raw const raw, now_ns) } {
             return Err(packet);
         }
         // The queue checked that the frame exists.
@@ -190,20 +167,21 @@ impl TxRing for Driver {
         }
     }
 
-    fn kick(&mut self, now_ns: u64) -> Result<(), CallbackError> {
-        // SAFETY: as for `free`.
-        match unsafe { (self.calls.kick)(self.calls.context, now_ns) } {
+    fn kick(&mut self, now_ns: u64) -> Result<(), i32> {
+        // SAFETY: as for `slots_free`.
+        match unsafe { (self.kick)(self.context, now_ns) } {
             0 => Ok(()),
-            number => Err(CallbackError(number)),
+            number => Err(number),
         }
     }
 }
 
 impl Completions for Driver {
-    type Error = CallbackError;
+    /// The error number of the driver.
+    type Error = i32;
 
     fn slots_free(&self) -> u32 {
-        self.free()
+        TxRing::slots_free(self)
     }
 
     fn reap(
@@ -211,21 +189,21 @@ impl Completions for Driver {
         now_ns: u64,
         budget_packets: u32,
         freed: &mut dyn FnMut(taut_path::Packet),
-    ) -> Result<bool, CallbackError> {
+    ) -> Result<bool, i32> {
         // No driver holds more than all frames: the loop ends even if the driver always returns
         // some.
         let mut left = budget_packets.min(self.held.len() as u32);
         while left > 0 {
             let requested = left.min(REAP_FRAMES as u32);
             let frames = self.reaped.as_mut_ptr();
-            // SAFETY: as for `free`; there is room for the requested number.
-            let count = unsafe { (self.calls.reap)(self.calls.context, frames, requested, now_ns) };
+            // SAFETY: as for `slots_free`; there is room for the requested number.
+            let count = unsafe { (self.reap)(self.context, frames, requested, now_ns) };
             let Ok(count) = u32::try_from(count) else {
-                return Err(CallbackError(count));
+                return Err(count);
             };
             // The driver wrote beyond the requested number, so the content is undefined.
             if count > requested {
-                return Err(CallbackError(count as i32));
+                return Err(count as i32);
             }
             for &frame in &self.reaped[..count as usize] {
                 let held = self.held.get_mut(frame as usize).and_then(Option::take);
@@ -241,9 +219,9 @@ impl Completions for Driver {
     }
 
     fn completions_valid(&self) -> bool {
-        match self.calls.completions_valid {
-            // SAFETY: as for `free`.
-            Some(are_valid) => unsafe { are_valid(self.calls.context) },
+        match self.completions_valid {
+            // SAFETY: as for `slots_free`.
+            Some(are_valid) => unsafe { are_valid(self.context) },
             None => true,
         }
     }

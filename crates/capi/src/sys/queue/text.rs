@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char};
 use std::fmt::Display;
 
-use crate::sys::status::Status;
+use crate::sys::status::{self, Status};
 
 /// Reads a text of C.
 ///
@@ -42,7 +42,7 @@ impl ErrorText {
     /// Writes the text of a status without further details, and returns the status.
     pub(super) fn status(&self, status: Status) -> Status {
         if status != Status::Ok {
-            self.write(&status.text().to_string_lossy());
+            self.write(&status::text(status as i32).to_string_lossy());
         }
         status
     }

@@ -6,7 +6,10 @@ use core::fmt::Debug;
 use core::ops::Deref;
 
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-use crate::sync::{AtomicBool, AtomicU32, Ordering, SingleWriterU64, fence};
+mod threads;
+
+#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
+pub use threads::Threads;
 
 /// One way of sharing.
 pub trait Sharing: Debug + Sized + 'static {
@@ -14,8 +17,6 @@ pub trait Sharing: Debug + Sized + 'static {
     type Word: Word;
     /// A time in ns, or a counter, with one writer.
     type Wide: Wide;
-    /// A flag that both halves write.
-    type Flag: Flag;
     /// The numbers that one half writes: a cache line of its own if another thread reads them.
     type Line<T>: Deref<Target = T> + From<T>;
     /// `true` if another thread can see or change the queue.
@@ -49,32 +50,15 @@ pub trait Word: Debug {
 pub trait Wide: Debug {
     /// A number that holds `value`.
     fn new(value: u64) -> Self;
-    /// Returns the value.
-    fn load(&self) -> u64;
-    /// Stores the value.
-    fn store(&self, value: u64);
-}
-
-/// A flag that any thread can write.
-pub trait Flag: Debug {
-    /// A flag that holds `value`.
-    fn new(value: bool) -> Self;
     /// Returns the value. Everything that its writer wrote before it is visible afterwards.
-    fn load(&self) -> bool;
-    /// Stores the value after everything that this thread wrote before.
-    fn store(&self, value: bool);
-    /// Clears the flag. Returns `true` if it was set; a flag that is not set is not written.
-    fn clear(&self) -> bool;
+    fn load(&self) -> u64;
+    /// Stores the value. Only the writer may call it.
+    fn store(&self, value: u64);
 }
 
 /// One thread, or one lock, owns both halves.
 #[derive(Clone, Copy, Debug)]
 pub struct Local;
-
-/// Each half can be on a thread of its own.
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-#[derive(Clone, Copy, Debug)]
-pub struct Threads;
 
 /// A value without alignment of its own.
 #[derive(Clone, Debug)]
@@ -111,26 +95,11 @@ line!(Packed, CacheAligned);
 impl Sharing for Local {
     type Word = Cell<u32>;
     type Wide = Cell<u64>;
-    type Flag = Cell<bool>;
     type Line<T> = Packed<T>;
     const SHARED: bool = false;
 
     #[inline]
     fn full_fence() {}
-}
-
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-impl Sharing for Threads {
-    type Word = AtomicU32;
-    type Wide = SingleWriterU64;
-    type Flag = AtomicBool;
-    type Line<T> = CacheAligned<T>;
-    const SHARED: bool = true;
-
-    #[inline]
-    fn full_fence() {
-        fence(Ordering::SeqCst);
-    }
 }
 
 impl Word for Cell<u32> {
@@ -174,48 +143,6 @@ impl Word for Cell<u32> {
     }
 }
 
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-impl Word for AtomicU32 {
-    fn new(value: u32) -> Self {
-        AtomicU32::new(value)
-    }
-
-    #[inline]
-    fn load(&self) -> u32 {
-        AtomicU32::load(self, Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn load_acquire(&self) -> u32 {
-        AtomicU32::load(self, Ordering::Acquire)
-    }
-
-    #[inline]
-    fn store(&self, value: u32) {
-        AtomicU32::store(self, value, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn store_release(&self, value: u32) {
-        AtomicU32::store(self, value, Ordering::Release);
-    }
-
-    #[inline]
-    fn add(&self, value: u32) {
-        self.fetch_add(value, Ordering::AcqRel);
-    }
-
-    #[inline]
-    fn set_bits(&self, bits: u32) {
-        self.fetch_or(bits, Ordering::AcqRel);
-    }
-
-    #[inline]
-    fn take(&self) -> u32 {
-        AtomicU32::swap(self, 0, Ordering::AcqRel)
-    }
-}
-
 impl Wide for Cell<u64> {
     fn new(value: u64) -> Self {
         Cell::new(value)
@@ -232,62 +159,31 @@ impl Wide for Cell<u64> {
     }
 }
 
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-impl Wide for SingleWriterU64 {
-    fn new(value: u64) -> Self {
-        SingleWriterU64::new(value)
+/// A flag that any thread can write.
+#[derive(Debug)]
+pub struct Flag<W: Word>(W);
+
+impl<W: Word> Flag<W> {
+    /// A flag that holds `value`.
+    pub fn new(value: bool) -> Self {
+        Self(W::new(value.into()))
     }
 
+    /// Returns the value. Everything that its writer wrote before it is visible afterwards.
     #[inline]
-    fn load(&self) -> u64 {
-        SingleWriterU64::load(self)
+    pub fn load(&self) -> bool {
+        self.0.load_acquire() != 0
     }
 
+    /// Stores the value after everything that this thread wrote before.
     #[inline]
-    fn store(&self, value: u64) {
-        SingleWriterU64::store(self, value);
-    }
-}
-
-impl Flag for Cell<bool> {
-    fn new(value: bool) -> Self {
-        Cell::new(value)
+    pub fn store(&self, value: bool) {
+        self.0.store_release(value.into());
     }
 
+    /// Clears the flag. Returns `true` if it was set.
     #[inline]
-    fn load(&self) -> bool {
-        self.get()
-    }
-
-    #[inline]
-    fn store(&self, value: bool) {
-        self.set(value);
-    }
-
-    #[inline]
-    fn clear(&self) -> bool {
-        self.replace(false)
-    }
-}
-
-#[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-impl Flag for AtomicBool {
-    fn new(value: bool) -> Self {
-        AtomicBool::new(value)
-    }
-
-    #[inline]
-    fn load(&self) -> bool {
-        AtomicBool::load(self, Ordering::Acquire)
-    }
-
-    #[inline]
-    fn store(&self, value: bool) {
-        AtomicBool::store(self, value, Ordering::Release);
-    }
-
-    #[inline]
-    fn clear(&self) -> bool {
-        AtomicBool::compare_exchange(self, true, false, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    pub fn clear(&self) -> bool {
+        self.0.take() != 0
     }
 }
