@@ -4,7 +4,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
+use super::named::{BuiltinLimit, LimitInfo};
 use super::{CompletionBatch, Limit, Unit};
 use crate::units::write_exact;
 
@@ -117,8 +117,6 @@ impl fmt::Display for Fixed {
         }
     }
 }
-
-impl NamedLimit for Fixed {}
 
 impl BuiltinLimit for Fixed {
     const INFO: LimitInfo = LimitInfo {

@@ -6,23 +6,19 @@ use core::fmt;
 use taut_dql::Dynamic;
 use taut_dql::limit::Limit;
 
-use super::utilisation::{ParseUtilisationError, Utilisation};
+use super::utilisation::ParseUtilisationError;
 
 /// A limit that [`AnyLimit`](super::AnyLimit) can hold. `Display` writes the text that it is parsed
-/// from.
-pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
-    /// Sets the target utilisation, if the limit has one and the user did not set it. The limit
-    /// then starts again. Any other limit stays as it is.
-    fn set_default_target(&mut self, _utilisation: Utilisation) {}
-}
-
-/// Clones a limit behind a pointer. Every limit that can be cloned has it.
-pub trait CloneNamed {
+/// from. Every limit with the traits below is one.
+pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + Send + Sync {
     /// Returns a clone on the heap.
     fn clone_named(&self) -> Box<dyn NamedLimit>;
 }
 
-impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
+impl<L> NamedLimit for L
+where
+    L: Limit + fmt::Display + fmt::Debug + Clone + Send + Sync + 'static,
+{
     fn clone_named(&self) -> Box<dyn NamedLimit> {
         Box::new(self.clone())
     }
@@ -51,8 +47,6 @@ pub(super) trait BuiltinLimit: NamedLimit + Clone + Default + 'static {
         None
     }
 }
-
-impl NamedLimit for Dynamic {}
 
 impl BuiltinLimit for Dynamic {
     const INFO: LimitInfo = LimitInfo {

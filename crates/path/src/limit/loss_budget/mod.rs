@@ -29,7 +29,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
+use super::named::{BuiltinLimit, LimitInfo};
 use super::utilisation::{ParseUtilisationError, Utilisation};
 use super::{CompletionBatch, Limit, Needs};
 use balance::{Balance, FRACTION_BITS};
@@ -46,9 +46,8 @@ use rate::Rate;
 #[derive(Debug, Clone)]
 pub struct LossBudget {
     config: Config,
-    utilisation: Utilisation,
-    /// The user set the utilisation.
-    is_set: bool,
+    /// The target that was set.
+    target: Option<Utilisation>,
     balance: Balance,
     level: Level,
     rate: Rate,
@@ -94,14 +93,14 @@ impl Interval {
 impl LossBudget {
     /// A rule with a target utilisation.
     pub fn new(utilisation: Utilisation) -> Self {
-        Self::with(utilisation, true)
+        Self::with(Some(utilisation))
     }
 
-    fn with(utilisation: Utilisation, is_set: bool) -> Self {
+    fn with(target: Option<Utilisation>) -> Self {
+        let utilisation = target.unwrap_or_default();
         Self {
             config: Config::default(),
-            utilisation,
-            is_set,
+            target,
             balance: Balance::new(utilisation.allowance(FRACTION_BITS)),
             level: Level::default(),
             rate: Rate::default(),
@@ -109,11 +108,6 @@ impl LossBudget {
             probe: LimitProbe::new(),
             interval: Interval::default(),
         }
-    }
-
-    /// The target utilisation.
-    pub fn utilisation(&self) -> Utilisation {
-        self.utilisation
     }
 
     fn bounded(&self) -> u32 {
@@ -242,9 +236,9 @@ impl LossBudget {
 }
 
 impl Default for LossBudget {
-    /// [`Utilisation::DEFAULT`], which another default can replace.
+    /// A target of [`Utilisation::DEFAULT`].
     fn default() -> Self {
-        Self::with(Utilisation::DEFAULT, false)
+        Self::with(None)
     }
 }
 
@@ -255,7 +249,7 @@ impl Limit for LossBudget {
             level: Level::at(0, now_ns),
             rate: Rate::new(now_ns),
             interval: Interval::begin(0, 0, now_ns),
-            ..Self::with(self.utilisation, self.is_set)
+            ..Self::with(self.target)
         };
     }
 
@@ -326,18 +320,9 @@ impl Limit for LossBudget {
 
 impl fmt::Display for LossBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_set || self.utilisation != Utilisation::DEFAULT {
-            write!(f, "taut:{}", self.utilisation)
-        } else {
-            f.write_str("taut")
-        }
-    }
-}
-
-impl NamedLimit for LossBudget {
-    fn set_default_target(&mut self, utilisation: Utilisation) {
-        if !self.is_set {
-            *self = Self::with(utilisation, false);
+        match self.target {
+            Some(utilisation) => write!(f, "taut:{utilisation}"),
+            None => f.write_str("taut"),
         }
     }
 }
