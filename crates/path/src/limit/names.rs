@@ -10,7 +10,7 @@ use taut_dql::{Dynamic, MAX_LIMIT};
 
 use super::fixed::Fixed;
 use super::loss_budget::LossBudget;
-use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
+use super::named::{LimitInfo, NamedLimit};
 use super::packet_units::{PacketUnits, SUFFIX};
 use super::time_capped::{TIME_CAP_NS, TimeCapped};
 use super::utilisation::ParseUtilisationError;
@@ -25,46 +25,50 @@ pub trait LimitVisitor {
     fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output;
 }
 
-/// Lists the types and creates the one that a name belongs to.
-macro_rules! limits {
-    ($($limit:ty,)*) => {
-        /// The limits of this crate with a name, in the order of help texts.
-        pub const LIMITS: &[LimitInfo] = &[$(<$limit>::INFO),*];
+/// The limits of this crate with a name, in the order of help texts.
+pub const LIMITS: &[LimitInfo] = &[
+    LimitInfo {
+        name: "off",
+        usage: "off",
+        help: "no limit except the size of the ring",
+        adapts: false,
+    },
+    LimitInfo {
+        name: "dql",
+        usage: "dql",
+        help: "Linux's rule, byte queue limits",
+        adapts: true,
+    },
+    LimitInfo {
+        name: "taut",
+        usage: "taut[:SHARE%]",
+        help: "the lowest limit that keeps the link busy for a share of the time \
+               (99.9% if not set)",
+        adapts: true,
+    },
+];
 
-        /// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to
-        /// `visitor` as a value of its own type. It allocates nothing.
-        /// [`AnyLimit`](super::AnyLimit) uses one visitor; another places the limit in memory of a
-        /// caller.
-        ///
-        /// # Errors
-        /// If `spec` is not a limit of this crate.
-        pub fn visit_limit<V: LimitVisitor>(
-            spec: &str,
-            visitor: V,
-        ) -> Result<V::Output, ParseLimitError> {
-            let spec = Spec::split(spec);
-            $(if spec.name == <$limit>::INFO.name {
-                let limit: $limit = with_argument(spec.argument)?;
-                return spec.visit(limit, <$limit>::INFO.adapts, visitor);
-            })*
-            spec.visit(parse_number(spec.rule)?, false, visitor)
+/// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to `visitor` as a
+/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor;
+/// another places the limit in memory of a caller.
+///
+/// # Errors
+/// If `spec` is not a limit of this crate.
+pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
+    let spec = Spec::split(spec);
+    let mut adapting = LIMITS.iter().filter(|limit| limit.adapts);
+    let adapts = adapting.any(|limit| limit.name == spec.name);
+    match (spec.name, spec.argument) {
+        ("off", None) => spec.visit(Fixed::off(), adapts, visitor),
+        ("dql", None) => spec.visit(Dynamic::default(), adapts, visitor),
+        ("taut", None) => spec.visit(LossBudget::default(), adapts, visitor),
+        ("taut", Some(target)) => {
+            let target = target.parse().map_err(ParseLimitError::Utilisation)?;
+            spec.visit(LossBudget::new(target), adapts, visitor)
         }
-    };
-}
-
-// One line for each limit. Its file implements `BuiltinLimit`.
-limits! {
-    Fixed,
-    Dynamic,
-    LossBudget,
-}
-
-fn with_argument<L: BuiltinLimit>(argument: Option<&str>) -> Result<L, ParseLimitError> {
-    let Some(argument) = argument else {
-        return Ok(L::default());
-    };
-    let limit = L::with_argument(argument).ok_or(ParseLimitError::NoArgument)?;
-    limit.map_err(ParseLimitError::Utilisation)
+        ("off" | "dql", Some(_)) => Err(ParseLimitError::NoArgument),
+        _ => spec.visit(parse_number(spec.rule)?, adapts, visitor),
+    }
 }
 
 /// The parts of a limit's text.
