@@ -4,7 +4,6 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use taut_dql::{Dynamic, MAX_LIMIT};
 
@@ -200,68 +199,58 @@ fn in_range(units: u64) -> Result<u32, ParseLimitError> {
 }
 
 /// A text is not a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLimitError {
     /// Neither a name nor a number of packets nor a size.
+    #[error("{}{}", prefix_of_unknown(.0), allowed())]
     Unknown(ParseUnitError),
     /// The number is outside of 1 to [`MAX_LIMIT`].
+    #[error("out of range; {}", allowed())]
     OutOfRange,
     /// The limit has no argument, but one follows its name.
+    #[error(
+        "this rule takes nothing after its name except :packets and a time cap \
+         (1us to 10s, such as in dql:2ms); {}",
+        allowed()
+    )]
     NoArgument,
     /// The limit does not adapt, so it cannot count packets.
+    #[error(
+        "only {} can count packets; for a fixed number, use 32p",
+        adapting(" and ")
+    )]
     NotInPackets,
     /// The unit follows the time cap.
+    #[error("time cap must come last, such as in dql:packets:2ms")]
     AfterCap,
     /// The target utilisation is invalid or out of range.
+    #[error("{0}")]
     Utilisation(ParseUtilisationError),
     /// The time of a cap is outside of [`TIME_CAP_NS`].
+    #[error("time cap out of range; allowed: 1us to 10s, such as in dql:2ms")]
     CapOutOfRange,
     /// The message of a [registered](crate::Registry) limit, or of a registry.
+    #[error("{0}")]
     Registered(String),
 }
 
-impl fmt::Display for ParseLimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
-            Self::Unknown(error) => write!(f, "{error}; or ")?,
-            Self::NoArgument => f.write_str(
-                "this rule takes nothing after its name except :packets and a time cap \
-                 (1us to 10s, such as in dql:2ms); ",
-            )?,
-            Self::NotInPackets => {
-                return write!(
-                    f,
-                    "only {} can count packets; for a fixed number, use 32p",
-                    adapting(" and ")
-                );
-            }
-            Self::AfterCap => {
-                return f.write_str("time cap must come last, such as in dql:packets:2ms");
-            }
-            Self::OutOfRange => f.write_str("out of range; ")?,
-            Self::CapOutOfRange => {
-                return f
-                    .write_str("time cap out of range; allowed: 1us to 10s, such as in dql:2ms");
-            }
-            Self::Utilisation(error) => return error.fmt(f),
-            Self::Registered(message) => return f.write_str(message),
-        }
-        f.write_str("allowed: ")?;
-        for limit in LIMITS {
-            write!(f, "{}, ", limit.usage)?;
-        }
-        write!(
-            f,
-            "a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); behind {} :packets, \
-             and behind any a cap such as :2ms",
-            adapting(" and ")
-        )
+fn prefix_of_unknown(error: &ParseUnitError) -> String {
+    match error.is_no_number() {
+        true => "unknown limit; ".into(),
+        false => format!("{error}; or "),
     }
 }
 
-impl core::error::Error for ParseLimitError {}
+fn allowed() -> String {
+    let usages = LIMITS.iter().map(|limit| format!("{}, ", limit.usage));
+    let usages: String = usages.collect();
+    format!(
+        "allowed: {usages}a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); behind {} \
+         :packets, and behind any a cap such as :2ms",
+        adapting(" and ")
+    )
+}
 
 /// Returns help for [`LIMITS`] and for limits that are a number, one line for each.
 pub(crate) fn builtin_limits_help() -> String {
