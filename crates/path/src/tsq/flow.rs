@@ -16,11 +16,11 @@ pub struct FlowSnapshot {
     pub packets: u32,
     /// The current limit, in bytes.
     pub limit_bytes: u64,
-    /// It found no room and is not on a deferred list yet.
+    /// It found no room and is not on the deferred list yet.
     pub is_throttled: bool,
     /// Times that it was throttled.
     pub throttled: u64,
-    /// Times that it was put on a deferred list.
+    /// Times that it was put on the deferred list.
     pub deferred: u64,
 }
 
@@ -37,7 +37,7 @@ impl Flow {
     }
 
     /// Returns `true` if a packet may be sent now. Otherwise the flow is throttled, and is put
-    /// on a deferred list when there is room. Call it only with something to send. A release on
+    /// on the deferred list when there is room. Call it only with something to send. A release on
     /// another thread can make room at any time.
     pub fn may_send(&self, request: SendRequest) -> bool {
         self.account.set_request(request);
