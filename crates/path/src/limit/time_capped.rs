@@ -62,11 +62,6 @@ impl<L: Limit> TimeCapped<L> {
         self
     }
 
-    /// Returns the cap, in ns.
-    pub fn cap_ns(&self) -> u64 {
-        self.cap_ns
-    }
-
     /// Returns `true` if the cap must be lifted for one batch: it blocked the sender, and the
     /// device ran dry.
     fn must_probe(&mut self, batch: &CompletionBatch) -> bool {

@@ -40,7 +40,11 @@ impl<A: Admission> Outlet<A> {
             generations: GenerationClock::default(),
             unit: UnitMask::new(unit),
             admission,
-            gso: GsoPackets::new(segmenter),
+            gso: GsoPackets {
+                segmenter,
+                stash: None,
+                chunks: 0,
+            },
             kick_pending: false,
             burst_packets,
         }
@@ -151,14 +155,6 @@ pub(super) struct GsoPackets {
 }
 
 impl GsoPackets {
-    pub(super) fn new(segmenter: Option<LateSegmenter>) -> Self {
-        Self {
-            segmenter,
-            stash: None,
-            chunks: 0,
-        }
-    }
-
     /// Returns how to segment a GSO packet, or `None` if it is sent whole.
     #[cold]
     #[inline(never)]
