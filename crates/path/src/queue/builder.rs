@@ -209,16 +209,14 @@ impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
             config, control, ..
         } = self;
         let (unit, tag) = (control.rule().unit(), Tag::of_new_queue());
-        let (chunks_in_limit, _) = config.late_segmentation.at_first(unit);
-        let segments = config.late_segmentation != LateSegmentation::Off;
-        let (segmenter, tracker) = segments.then(|| table(chunks_in_limit)).unzip();
+        let (segmenter, tracker) = table(config.late_segmentation, unit);
         let outlet = Outlet::new(unit, tag, config.burst_packets, segmenter, of_sender);
         let complete = CompleteHalf::new(
             control,
             tag,
             self.restart_slots,
             &config,
-            tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
+            ChunkReassembler::new(tracker, config.late_segmentation),
             of_completer,
             self.now_ns,
         );

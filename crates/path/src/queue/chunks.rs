@@ -15,8 +15,8 @@ pub(super) struct ChunkReassembler {
     number: u32,
     /// Maximum time of a chunk, in ns, if it is set as a time.
     time_ns: Option<u64>,
-    /// A chunk completed, so the rate is needed. Without chunks nothing is measured.
-    needs_rate: bool,
+    /// A chunk completed whose length depends on the rate. Otherwise nothing is measured.
+    pub needs_rate: bool,
     /// Measures the rate in bytes, if the queue's own meter does not.
     meter: RateMeter,
     /// Total bytes completed at the last batch, and the rate at that time.
@@ -68,7 +68,7 @@ impl ChunkReassembler {
         if chunks == 0 {
             return;
         }
-        self.needs_rate = true;
+        self.needs_rate = self.time_ns.is_some();
         let Some(ended) = self.tracker.complete(self.number, chunks) else {
             return;
         };
@@ -86,7 +86,7 @@ impl ChunkReassembler {
         unit: Unit,
         rate_is_known: bool,
     ) {
-        let Some(time_ns) = self.time_ns.filter(|_| self.needs_rate) else {
+        let Some(time_ns) = self.time_ns else {
             return;
         };
         let total = shared.completer.completed_bytes.load();

@@ -31,8 +31,8 @@ pub(super) struct CompleteHalf<L, A> {
     pub deferred: Deferred,
     restart_slots: u32,
     reap_budget_packets: u32,
-    /// Collects the chunks of GSO packets, if they are sent in chunks.
-    pub chunks: Option<ChunkReassembler>,
+    /// Collects the chunks of GSO packets.
+    pub chunks: ChunkReassembler,
     pub admission: A,
 }
 
@@ -42,7 +42,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         tag: Tag,
         restart_slots: u32,
         config: &QueueConfig,
-        chunks: Option<ChunkReassembler>,
+        chunks: ChunkReassembler,
         admission: A,
         now_ns: u64,
     ) -> Self {
@@ -145,12 +145,11 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             }
             SentIn::CurrentGeneration | SentIn::OlderEpoch => {}
         }
-        match &mut self.chunks {
-            Some(chunks) if packet.is_chunk() => {
-                self.sorter.has_other = true;
-                chunks.complete(&packet, sink);
-            }
-            _ => sink.freed(packet),
+        if packet.is_chunk() {
+            self.sorter.has_other = true;
+            self.chunks.complete(&packet, sink);
+        } else {
+            sink.freed(packet);
         }
     }
 
@@ -193,9 +192,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             );
             probe.event(now_ns, Event::UnknownCompletions(unknown_packets));
         }
-        if let Some(chunks) = &mut self.chunks {
-            chunks.flush(sink);
-        }
+        self.chunks.flush(sink);
         (other.stale_packets, unknown_packets)
     }
 
@@ -246,12 +243,13 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             return;
         };
         let (unit, chunks) = (self.unit, &mut self.chunks);
-        let rate_is_known = self.control.rule().needs().rate && unit == Unit::Bytes;
+        let rate_is_known =
+            chunks.needs_rate && unit == Unit::Bytes && self.control.rule().needs().rate;
         let is_observed = probe.is_enabled();
         let limit = self
             .control
             .completed(&shared.ledger, batch, is_observed, |batch| {
-                if let Some(chunks) = chunks {
+                if chunks.needs_rate {
                     chunks.record(shared, batch, unit, rate_is_known);
                 }
                 probe.event(now_ns, Event::Batch(batch));

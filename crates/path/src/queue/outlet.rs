@@ -32,7 +32,7 @@ impl<A: Admission> Outlet<A> {
         unit: Unit,
         tag: Tag,
         burst_packets: u32,
-        segmenter: Option<LateSegmenter>,
+        segmenter: LateSegmenter,
         admission: A,
     ) -> Self {
         Self {
@@ -146,8 +146,7 @@ impl UnitMask {
 
 /// The sender's state for GSO packets that are sent in chunks.
 pub(super) struct GsoPackets {
-    /// Segments them, if the driver takes chunks.
-    pub segmenter: Option<LateSegmenter>,
+    pub segmenter: LateSegmenter,
     /// A GSO packet that left the discipline and is sent next, in chunks. Only within a run.
     pub stash: Option<(Packet, Plan)>,
     /// Chunks since the last doorbell.
@@ -159,11 +158,10 @@ impl GsoPackets {
     #[cold]
     #[inline(never)]
     pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Unsegmented) -> Option<Plan> {
-        let segmenter = self.segmenter.as_ref()?;
-        let max_bytes = match segmenter.chunks_in_limit {
+        let max_bytes = match self.segmenter.chunks_in_limit {
             Some(chunks) => shared.ledger.limit() / chunks,
             None => shared.chunk_bytes.load(),
         };
-        segmenter.plan(packet, max_bytes)
+        self.segmenter.plan(packet, max_bytes)
     }
 }

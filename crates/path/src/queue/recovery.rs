@@ -55,9 +55,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         if let Some(coalescer) = &mut self.coalescer {
             coalescer.reset();
         }
-        if let Some(chunks) = &mut self.chunks {
-            chunks.reset();
-        }
+        self.chunks.reset();
     }
 
     /// Clears every stop, and wakes a sender that waits for room.
