@@ -9,7 +9,7 @@ use core::ops::Deref;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, SingleWriterU64, fence};
 
 /// One way of sharing.
-pub trait Sharing: Debug + Sized + 'static {
+pub trait Sharing: Debug + Default + Sized + 'static {
     /// A number with one writer, unless a method says otherwise.
     type Word: Word;
     /// A time in ns, or a counter, with one writer.
@@ -25,8 +25,8 @@ pub trait Sharing: Debug + Sized + 'static {
     fn full_fence();
 }
 
-/// A number of 32 bits.
-pub trait Word: Debug {
+/// A number of 32 bits, 0 by default.
+pub trait Word: Debug + Default {
     /// A word that holds `value`.
     fn new(value: u32) -> Self;
     /// Returns the value, which might be an old one.
@@ -45,8 +45,8 @@ pub trait Word: Debug {
     fn take(&self) -> u32;
 }
 
-/// A number of 64 bits with one writer.
-pub trait Wide: Debug {
+/// A number of 64 bits with one writer, 0 by default.
+pub trait Wide: Debug + Default {
     /// A number that holds `value`.
     fn new(value: u64) -> Self;
     /// Returns the value.
@@ -55,10 +55,8 @@ pub trait Wide: Debug {
     fn store(&self, value: u64);
 }
 
-/// A flag that any thread can write.
-pub trait Flag: Debug {
-    /// A flag that holds `value`.
-    fn new(value: bool) -> Self;
+/// A flag that any thread can write, `false` by default.
+pub trait Flag: Debug + Default {
     /// Returns the value. Everything that its writer wrote before it is visible afterwards.
     fn load(&self) -> bool;
     /// Stores the value after everything that this thread wrote before.
@@ -68,12 +66,12 @@ pub trait Flag: Debug {
 }
 
 /// One thread, or one lock, owns both halves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Local;
 
 /// Each half can be on a thread of its own.
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Threads;
 
 /// A value without alignment of its own.
@@ -250,10 +248,6 @@ impl Wide for SingleWriterU64 {
 }
 
 impl Flag for Cell<bool> {
-    fn new(value: bool) -> Self {
-        Cell::new(value)
-    }
-
     #[inline]
     fn load(&self) -> bool {
         self.get()
@@ -272,10 +266,6 @@ impl Flag for Cell<bool> {
 
 #[cfg(all(target_has_atomic = "8", target_has_atomic = "32"))]
 impl Flag for AtomicBool {
-    fn new(value: bool) -> Self {
-        AtomicBool::new(value)
-    }
-
     #[inline]
     fn load(&self) -> bool {
         AtomicBool::load(self, Ordering::Acquire)

@@ -100,23 +100,18 @@ struct Store {
 
 /// A slot that stores a packet as numbers. A half that finds it empty may fill it; one that finds
 /// it full may empty it. That needs no fence and no locked instruction.
+#[derive(Default)]
 #[repr(align(32))]
 struct PacketSlot {
     state: AtomicU32,
     words: [AtomicU32; size_of::<PacketWords>() / size_of::<u32>()],
 }
 
+/// Also of a new slot.
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
 
 impl PacketSlot {
-    fn new() -> Self {
-        Self {
-            state: Word::new(EMPTY),
-            words: core::array::from_fn(|_| Word::new(0)),
-        }
-    }
-
     #[inline]
     fn write(&self, words: PacketWords) {
         for (target, word) in self.words.iter().zip(words) {
@@ -131,6 +126,7 @@ impl PacketSlot {
 }
 
 /// The totals of one half, wrapping. Only that half writes them.
+#[derive(Default)]
 #[repr(align(128))]
 struct HalfTotals {
     packets: AtomicU32,
@@ -138,13 +134,6 @@ struct HalfTotals {
 }
 
 impl HalfTotals {
-    fn new() -> Self {
-        Self {
-            packets: Word::new(0),
-            bytes: Word::new(0),
-        }
-    }
-
     /// Counts a packet of `bytes`, for the half that owns the totals. Release: a reader of a total
     /// sees the stores to the packets' slots.
     #[inline]
@@ -197,9 +186,9 @@ impl fmt::Debug for Store {
 /// now, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     let store = Arc::new(Store {
-        slots: (0..keys).map(|_| PacketSlot::new()).collect(),
-        put: HalfTotals::new(),
-        taken: HalfTotals::new(),
+        slots: (0..keys).map(|_| PacketSlot::default()).collect(),
+        put: HalfTotals::default(),
+        taken: HalfTotals::default(),
     });
     let sender = InFlightSender {
         store: store.clone(),

@@ -1,7 +1,7 @@
 use super::{AtomicU64, Ordering};
 
 /// A `u64` with one writer and any number of readers, on targets with 64-bit atomics.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SingleWriterU64(AtomicU64);
 
 impl SingleWriterU64 {

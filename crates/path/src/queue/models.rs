@@ -24,7 +24,7 @@ use crate::qdisc::Fifo;
 use crate::sharing::{CacheAligned, Sharing, Threads};
 
 /// Atomics without the fence between a write and the read that follows it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Unfenced;
 
 impl Sharing for Unfenced {

@@ -8,20 +8,13 @@ use crate::tunables::{Setting, Tunable, TunableError};
 
 /// Requested settings: a value for each kind, and a bit for each kind that the completer has not
 /// applied yet. Written by any thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Requests<M: Sharing> {
     pending: M::Word,
     values: [M::Word; Tunable::ALL.len()],
 }
 
 impl<M: Sharing> Requests<M> {
-    pub(super) fn new() -> Self {
-        Self {
-            pending: M::Word::new(0),
-            values: core::array::from_fn(|_| M::Word::new(0)),
-        }
-    }
-
     /// Requests a setting. Of two concurrent requests of one kind, one wins.
     pub(super) fn request(&self, setting: Setting) {
         let kind = setting.tunable as usize;
@@ -54,7 +47,7 @@ impl<M: Sharing> Requests<M> {
 }
 
 /// The settings of the limit, for other threads. Written by the completer only.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PublishedSettings<M: Sharing> {
     limit: M::Word,
     min_limit: M::Word,
@@ -65,16 +58,6 @@ pub(super) struct PublishedSettings<M: Sharing> {
 }
 
 impl<M: Sharing> PublishedSettings<M> {
-    pub(super) fn new() -> Self {
-        Self {
-            limit: M::Word::new(0),
-            min_limit: M::Word::new(0),
-            max_limit: M::Word::new(0),
-            hold_time_ns: M::Wide::new(0),
-            early: M::Word::new(0),
-        }
-    }
-
     #[inline]
     pub(super) fn set_limit(&self, limit: u32) {
         self.limit.store(limit);
@@ -137,7 +120,7 @@ mod tests {
     }
 
     fn requests_are_taken_once<M: Sharing>() {
-        let requests = Requests::<M>::new();
+        let requests = Requests::<M>::default();
         let taken = || requests.take().map(|all| all.collect::<Vec<_>>());
         assert_eq!(taken(), None);
         requests.request(setting(Tunable::LimitMax, 9));
@@ -159,7 +142,7 @@ mod tests {
 
     #[test]
     fn request_is_checked_against_pending_ones() {
-        let requests = Requests::<Threads>::new();
+        let requests = Requests::<Threads>::default();
         let current = Config {
             max_limit: 10,
             ..Config::default()
@@ -176,7 +159,7 @@ mod tests {
 
     #[test]
     fn early_completions_are_shown_as_no_limit() {
-        let settings = PublishedSettings::<Threads>::new();
+        let settings = PublishedSettings::<Threads>::default();
         settings.set_config(&Config {
             limit: 5,
             ..Config::default()

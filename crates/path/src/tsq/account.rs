@@ -83,7 +83,7 @@ impl FlowAccount {
             charged_bytes: AtomicUsize::new(0),
             limit_bytes: AtomicU32::new(0),
             throttle: Gate::new(),
-            lock: OwnerLock::new(),
+            lock: OwnerLock::default(),
             tag: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
