@@ -317,6 +317,7 @@ fn reason_bits(reason: Option<DropReason>) -> u32 {
 }
 
 /// The completer's end.
+#[derive(Default)]
 pub(crate) struct ChunkTracker {
     places: Arc<[TablePlace]>,
 }
