@@ -17,7 +17,7 @@ pub(super) struct Outlet<A> {
     /// The tag of packets that are sent now.
     pub tag: Tag,
     /// The time of its next generation.
-    generations: GenerationClock,
+    pub generations: GenerationClock,
     pub unit: UnitMask,
     /// The second limit, if there is one.
     pub admission: A,
@@ -28,28 +28,6 @@ pub(super) struct Outlet<A> {
 }
 
 impl<A: Admission> Outlet<A> {
-    pub(super) fn new(
-        unit: Unit,
-        tag: Tag,
-        burst_packets: u32,
-        segmenter: LateSegmenter,
-        admission: A,
-    ) -> Self {
-        Self {
-            tag,
-            generations: GenerationClock::default(),
-            unit: UnitMask::new(unit),
-            admission,
-            gso: GsoPackets {
-                segmenter,
-                stash: None,
-                chunks: 0,
-            },
-            kick_pending: false,
-            burst_packets,
-        }
-    }
-
     /// Begins a generation of packets if it is time.
     #[inline]
     pub(super) fn begin_generation<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
@@ -116,7 +94,7 @@ pub(super) struct UnitMask {
 }
 
 impl UnitMask {
-    const fn new(unit: Unit) -> Self {
+    pub(super) const fn new(unit: Unit) -> Self {
         let (kept_bits, set_bits) = match unit {
             Unit::Bytes => (u32::MAX, 0),
             Unit::Packets => (0, 1),
