@@ -64,8 +64,6 @@ pub(crate) struct FlowAccount {
     pub(super) lock: OwnerLock,
     /// The number that is passed to `send` when the flow is run.
     pub(super) tag: AtomicU32,
-    pub(super) throttled: AtomicUsize,
-    pub(super) deferred: AtomicUsize,
 }
 
 impl fmt::Debug for FlowAccount {
@@ -85,8 +83,6 @@ impl FlowAccount {
             throttle: Gate::new(),
             lock: OwnerLock::default(),
             tag: AtomicU32::new(0),
-            throttled: AtomicUsize::new(0),
-            deferred: AtomicUsize::new(0),
         }
     }
 
@@ -104,8 +100,6 @@ impl FlowAccount {
         self.throttle.open();
         self.lock.reset();
         self.tag.store(tag, Ordering::Relaxed);
-        self.throttled.store(0, Ordering::Relaxed);
-        self.deferred.store(0, Ordering::Relaxed);
         // Release: a thread that sees the flow open sees its fields.
         self.state.store(OPEN, Ordering::Release);
         true
@@ -181,7 +175,6 @@ impl FlowAccount {
         }
         let throttled = self.throttle.close_unless(|| self.has_room());
         if throttled && !was_throttled {
-            self.throttled.fetch_add(1, Ordering::Relaxed);
             self.common.throttled.fetch_add(1, Ordering::Relaxed);
         }
         !throttled
@@ -193,10 +186,7 @@ impl FlowAccount {
 
     /// For the thread that made room: returns `true` if the flow was throttled and must be listed.
     fn must_defer(&self) -> bool {
-        self.throttle.open_if(|| self.has_room()) && {
-            self.deferred.fetch_add(1, Ordering::Relaxed);
-            self.mark_listed()
-        }
+        self.throttle.open_if(|| self.has_room()) && self.mark_listed()
     }
 
     /// Returns `true` if the caller must list the flow.

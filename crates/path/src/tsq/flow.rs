@@ -2,8 +2,6 @@
 
 use alloc::sync::Arc;
 
-use taut_dql::sync::Ordering;
-
 use super::account::FlowAccount;
 use super::settings::SendRequest;
 
@@ -18,10 +16,6 @@ pub struct FlowSnapshot {
     pub limit_bytes: u64,
     /// It found no room and is not on the deferred list yet.
     pub is_throttled: bool,
-    /// Times that it was throttled.
-    pub throttled: u64,
-    /// Times that it was put on the deferred list.
-    pub deferred: u64,
 }
 
 /// A flow's budget, for its owner. Dropping it ends the flow. Packets below the socket keep its
@@ -76,8 +70,6 @@ impl Flow {
             packets: account.packets(),
             limit_bytes: account.limit_bytes(),
             is_throttled: account.is_throttled(),
-            throttled: account.throttled.load(Ordering::Relaxed) as u64,
-            deferred: account.deferred.load(Ordering::Relaxed) as u64,
         }
     }
 }

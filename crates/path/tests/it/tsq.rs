@@ -103,7 +103,8 @@ fn flow_exceeds_its_limit_by_one_packet() {
         assert_eq!(below.len(), packets, "limit {limit_bytes}");
         let seen = flow.snapshot();
         assert_eq!(seen.charged_bytes, below.len() as u64 * 2_304);
-        assert_eq!((seen.packets as usize, seen.throttled), (below.len(), 1));
+        assert_eq!(seen.packets as usize, below.len());
+        assert_eq!(budgets.totals().throttled, 1);
         assert!(seen.is_throttled);
         below.into_iter().for_each(|packet| budgets.end(packet));
     }
@@ -139,7 +140,6 @@ fn only_throttled_flows_with_room_are_listed_once() {
         (budgets.totals().throttled, budgets.totals().deferred),
         (1, 1)
     );
-    assert_eq!(flow.snapshot().deferred, 1);
 }
 
 #[test]
@@ -270,10 +270,7 @@ fn slot_is_reused_after_the_last_packet() {
     assert_eq!(deferred(&budgets), [], "no open flow to list");
     let third = budgets.open(3).expect("the slot is free");
     let fresh = third.snapshot();
-    assert_eq!(
-        (fresh.charged_bytes, fresh.packets, fresh.throttled),
-        (0, 0, 0)
-    );
+    assert_eq!((fresh.charged_bytes, fresh.packets), (0, 0));
     assert!(!fresh.is_throttled);
     drop(second);
 }
