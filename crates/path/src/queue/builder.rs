@@ -213,6 +213,7 @@ impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
             config, control, ..
         } = self;
         let (unit, tag) = (control.rule().unit(), Tag::of_new_queue());
+        let segments = config.late_segmentation != LateSegmentation::Off;
         let (segmenter, tracker) = table(config.late_segmentation, unit);
         let outlet = Outlet {
             tag,
@@ -241,7 +242,7 @@ impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
             deferred: Deferred::default(),
             restart_slots: self.restart_slots,
             reap_budget_packets: config.reap_budget_packets,
-            chunks: ChunkReassembler::new(tracker, config.late_segmentation),
+            chunks: segments.then(|| ChunkReassembler::new(tracker, config.late_segmentation)),
             admission: of_completer,
         };
         (send, complete, self.device, self.probe)

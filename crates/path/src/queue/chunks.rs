@@ -16,8 +16,8 @@ pub(super) struct ChunkReassembler {
     number: u32,
     /// Maximum time of a chunk, in ns, if it is set as a time.
     time_ns: Option<u64>,
-    /// A chunk completed whose length depends on the rate. Otherwise nothing is measured.
-    pub needs_rate: bool,
+    /// A chunk completed, so the rate is needed. Without chunks nothing is measured.
+    needs_rate: bool,
     /// Measures the rate in bytes, if the queue's own meter does not.
     meter: RateMeter,
     /// Total bytes completed at the last batch, and the rate at that time.
@@ -61,7 +61,7 @@ impl ChunkReassembler {
         if chunks == 0 {
             return;
         }
-        self.needs_rate = self.time_ns.is_some();
+        self.needs_rate = true;
         let Some(ended) = self.tracker.complete(self.number, chunks) else {
             return;
         };
@@ -79,7 +79,7 @@ impl ChunkReassembler {
         unit: Unit,
         rate_is_known: bool,
     ) {
-        let Some(time_ns) = self.time_ns else {
+        let Some(time_ns) = self.time_ns.filter(|_| self.needs_rate) else {
             return;
         };
         let total = shared.completer.completed_bytes.load();

@@ -30,8 +30,8 @@ pub(super) struct CompleteHalf<L, A> {
     pub deferred: Deferred,
     pub restart_slots: u32,
     pub reap_budget_packets: u32,
-    /// Collects the chunks of GSO packets.
-    pub chunks: ChunkReassembler,
+    /// Collects the chunks of GSO packets, if they are sent in chunks.
+    pub chunks: Option<ChunkReassembler>,
     pub admission: A,
 }
 
@@ -121,11 +121,12 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             }
             SentIn::CurrentGeneration | SentIn::OlderEpoch => {}
         }
-        if packet.is_chunk() {
-            self.sorter.has_other = true;
-            self.chunks.complete(&packet, sink);
-        } else {
-            sink.freed(packet);
+        match &mut self.chunks {
+            Some(chunks) if packet.is_chunk() => {
+                self.sorter.has_other = true;
+                chunks.complete(&packet, sink);
+            }
+            _ => sink.freed(packet),
         }
     }
 
@@ -168,7 +169,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             );
             probe.event(now_ns, Event::UnknownCompletions(unknown_packets));
         }
-        self.chunks.flush(sink);
+        if let Some(chunks) = &mut self.chunks {
+            chunks.flush(sink);
+        }
         (other.stale_packets, unknown_packets)
     }
 
@@ -219,13 +222,12 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             return;
         };
         let (unit, chunks) = (self.unit, &mut self.chunks);
-        let rate_is_known =
-            chunks.needs_rate && unit == Unit::Bytes && self.control.rule().needs().rate;
+        let rate_is_known = self.control.rule().needs().rate && unit == Unit::Bytes;
         let is_observed = probe.is_enabled();
         let limit = self
             .control
             .completed(&shared.ledger, batch, is_observed, |batch| {
-                if chunks.needs_rate {
+                if let Some(chunks) = chunks {
                     chunks.record(shared, batch, unit, rate_is_known);
                 }
                 probe.event(now_ns, Event::Batch(batch));

@@ -55,7 +55,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         if let Some(coalescer) = &mut self.coalescer {
             coalescer.reset();
         }
-        self.chunks.reset();
+        if let Some(chunks) = &mut self.chunks {
+            chunks.reset();
+        }
     }
 
     /// Clears every stop, and wakes a sender that waits for room.
