@@ -203,7 +203,7 @@ fn in_range(units: u64) -> Result<u32, ParseLimitError> {
 #[non_exhaustive]
 pub enum ParseLimitError {
     /// Neither a name nor a number of packets nor a size.
-    #[error("{}{}", prefix_of_unknown(.0), allowed())]
+    #[error("{}", unknown(.0))]
     Unknown(ParseUnitError),
     /// The number is outside of 1 to [`MAX_LIMIT`].
     #[error("out of range; {}", allowed())]
@@ -235,10 +235,10 @@ pub enum ParseLimitError {
     Registered(String),
 }
 
-fn prefix_of_unknown(error: &ParseUnitError) -> String {
+fn unknown(error: &ParseUnitError) -> String {
     match error.is_no_number() {
-        true => "unknown limit; ".into(),
-        false => format!("{error}; or "),
+        true => format!("unknown limit; {}", allowed()),
+        false => format!("{error}; or {}", allowed()),
     }
 }
 
