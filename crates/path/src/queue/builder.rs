@@ -204,7 +204,7 @@ where
 }
 
 impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
-    fn halves<A: Admission, B: Admission>(
+    pub(super) fn halves<A: Admission, B: Admission>(
         self,
         of_sender: A,
         of_completer: B,
