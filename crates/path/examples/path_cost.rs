@@ -19,31 +19,14 @@ use std::rc::Rc;
 
 use taut_path::limit::{AnyLimit, Dynamic, Fixed, Limit};
 use taut_path::qdisc::{AnyQdisc, Fifo, Qdisc};
-use taut_path::{
-    Completions, DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, TxRing,
-};
+use taut_path::{Completions, Frame, LateSegmentation, Packet, PacketSink, Queue, TxRing};
 
-use device::{Instant, SLOTS, STEP_NS};
+use device::{Freed, Instant, SLOTS, STEP_NS, send_all};
 
 const PACKET_BYTES: u32 = 1514;
 
 /// The limit admits the whole ring, so that its accounting is measured and not its stops.
 const FIXED_BYTES: u32 = SLOTS * PACKET_BYTES;
-
-/// Counts completed packets.
-#[derive(Default)]
-struct Freed(u64);
-
-impl PacketSink for Freed {
-    fn freed(&mut self, packet: Packet) {
-        let _ = packet.into_frame();
-        self.0 += 1;
-    }
-
-    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        let _ = packet.into_frame();
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Case {
@@ -65,16 +48,7 @@ impl Case {
                 let packet = Packet::new(Frame::new(index), PACKET_BYTES);
                 queue.enqueue(packet, now_ns, &mut freed);
             }
-            // More than once while the limit is still small: the remaining packets are sent after a
-            // completion.
-            loop {
-                let _ = queue.run(now_ns, &mut freed);
-                now_ns += STEP_NS;
-                let round = queue.complete(now_ns, &mut freed).expect("in flight");
-                if !round.schedule {
-                    break;
-                }
-            }
+            send_all(&mut queue, &mut now_ns, &mut freed);
         }
         freed.0
     }

@@ -15,29 +15,16 @@ mod device;
 
 use taut_path::limit::{Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
-use taut_path::{DropReason, Frame, LateSegmentation, Packet, PacketSink, Queue, Segmentation};
+use taut_path::{Frame, LateSegmentation, Packet, Queue, Segmentation};
 
 use LateSegmentation::{Auto, EachSegment, Off};
-use device::{Instant, SLOTS, STEP_NS};
+use device::{Freed, Instant, SLOTS, send_all};
 
 const BATCH: u32 = 16;
 const HEADER_BYTES: u16 = 66;
 const EACH_BYTES: u16 = 1448;
 /// The limit admits the whole ring, and a twelfth of it is longer than two segments.
 const FIXED_BYTES: u32 = SLOTS * 1514;
-
-/// Releases frames and counts nothing.
-struct Nowhere;
-
-impl PacketSink for Nowhere {
-    fn freed(&mut self, packet: Packet) {
-        let _ = packet.into_frame();
-    }
-
-    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
-        let _ = packet.into_frame();
-    }
-}
 
 /// Creates a packet of `segments` segments.
 fn packet(index: u32, segments: u32) -> Packet {
@@ -59,21 +46,12 @@ fn run<L: Limit>(limit: L, split: LateSegmentation, objects: u32, segments: u32)
     let builder = Queue::builder_for(Instant::new());
     let builder = builder.with_qdisc(Fifo::new(SLOTS)).with_limit(limit);
     let mut queue = builder.late_segmentation(split).build(0).expect("valid");
-    let mut now_ns = 0;
+    let (mut freed, mut now_ns) = (Freed::default(), 0);
     for _ in 0..objects / BATCH {
         for index in 0..packets {
-            queue.enqueue(packet(index, segments), now_ns, &mut Nowhere);
+            queue.enqueue(packet(index, segments), now_ns, &mut freed);
         }
-        // More than once while the limit is still small: the remaining packets are sent after a
-        // completion.
-        loop {
-            let _ = queue.run(now_ns, &mut Nowhere);
-            now_ns += STEP_NS;
-            let round = queue.complete(now_ns, &mut Nowhere).expect("in flight");
-            if !round.schedule {
-                break;
-            }
-        }
+        send_all(&mut queue, &mut now_ns, &mut freed);
     }
     queue.completer_counters().completed_packets
 }

@@ -12,7 +12,7 @@ use crate::sharing::{Flag, Sharing, Threads};
 /// It implements the stack stop (no room below the limit), the driver stop (ring full), the waker
 /// of a waiting sender, and the throttle of a small queue. If one thread has both sides (`M` is
 /// [`Local`](crate::sharing::Local)), there is no fence and no atomic.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gate<M: Sharing = Threads> {
     closed: Flag<M::Word>,
 }
@@ -20,9 +20,7 @@ pub struct Gate<M: Sharing = Threads> {
 impl<M: Sharing> Gate<M> {
     /// An open gate.
     pub fn new() -> Self {
-        Self {
-            closed: Flag::new(false),
-        }
+        Self::default()
     }
 
     /// Returns `true` if the gate is closed. The other side can open it at any time, never close
@@ -66,11 +64,5 @@ impl<M: Sharing> Gate<M> {
     /// Opens the gate without a check of the room (after a reset). Returns `true` if it was closed.
     pub fn open(&self) -> bool {
         self.closed.clear()
-    }
-}
-
-impl<M: Sharing> Default for Gate<M> {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -100,23 +100,18 @@ struct Store {
 
 /// A slot that stores a packet as numbers. A half that finds it empty may fill it; one that finds
 /// it full may empty it. That needs no fence and no locked instruction.
+#[derive(Default)]
 #[repr(align(32))]
 struct PacketSlot {
     state: AtomicU32,
     words: [AtomicU32; size_of::<PacketWords>() / size_of::<u32>()],
 }
 
+/// Also of a new slot.
 const EMPTY: u32 = 0;
 const FULL: u32 = 1;
 
 impl PacketSlot {
-    fn new() -> Self {
-        Self {
-            state: Word::new(EMPTY),
-            words: core::array::from_fn(|_| Word::new(0)),
-        }
-    }
-
     #[inline]
     fn write(&self, words: PacketWords) {
         for (target, word) in self.words.iter().zip(words) {
@@ -131,6 +126,7 @@ impl PacketSlot {
 }
 
 /// The totals of one half, wrapping. Only that half writes them.
+#[derive(Default)]
 #[repr(align(128))]
 struct HalfTotals {
     packets: AtomicU32,
@@ -138,40 +134,51 @@ struct HalfTotals {
 }
 
 impl HalfTotals {
-    fn new() -> Self {
-        Self {
-            packets: Word::new(0),
-            bytes: Word::new(0),
-        }
-    }
-
-    /// Release: a reader of the total sees the stores to the packets' slots.
+    /// Counts a packet of `bytes`, for the half that owns the totals. Release: a reader of a total
+    /// sees the stores to the packets' slots.
     #[inline]
-    fn publish(&self, total: InRing) {
-        self.bytes.store_release(total.bytes);
-        self.packets.store_release(total.packets);
-    }
-
-    #[inline]
-    fn read(&self) -> InRing {
-        InRing {
-            // In the reverse order of `publish`, so the bytes are never older than the packets.
-            packets: self.packets.load_acquire(),
-            bytes: self.bytes.load_acquire(),
-        }
+    fn add(&self, bytes: u32) {
+        let (all_packets, all_bytes) = (Word::load(&self.packets), Word::load(&self.bytes));
+        self.bytes.store_release(all_bytes.wrapping_add(bytes));
+        self.packets.store_release(all_packets.wrapping_add(1));
     }
 }
 
 impl Store {
-    #[inline]
     fn keys(&self) -> u32 {
         self.slots.len() as u32
     }
 
+    /// Returns the number of packets in flight. Each half reads at least its own packets, so the
+    /// difference is never negative.
     #[inline]
-    fn free(&self, put: InRing, taken: InRing) -> u32 {
-        let held = put.packets.wrapping_sub(taken.packets);
-        self.keys() - held
+    fn packets(&self) -> u32 {
+        let put = self.put.packets.load_acquire();
+        put.wrapping_sub(self.taken.packets.load_acquire())
+    }
+
+    fn in_ring(&self) -> InRing {
+        // In the reverse order of `add`, so the bytes are never older than the packets.
+        let packets = self.packets();
+        let put_bytes = self.put.bytes.load_acquire();
+        InRing {
+            packets,
+            bytes: put_bytes.wrapping_sub(self.taken.bytes.load_acquire()),
+        }
+    }
+
+    #[inline]
+    fn free(&self) -> u32 {
+        self.keys() - self.packets()
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("keys", &self.keys())
+            .field("in_ring", &self.in_ring())
+            .finish()
     }
 }
 
@@ -179,26 +186,21 @@ impl Store {
 /// now, and nothing later.
 pub fn split(keys: u32) -> (InFlightSender, InFlightCompleter) {
     let store = Arc::new(Store {
-        slots: (0..keys).map(|_| PacketSlot::new()).collect(),
-        put: HalfTotals::new(),
-        taken: HalfTotals::new(),
+        slots: (0..keys).map(|_| PacketSlot::default()).collect(),
+        put: HalfTotals::default(),
+        taken: HalfTotals::default(),
     });
     let sender = InFlightSender {
         store: store.clone(),
-        put: InRing::default(),
     };
-    let completer = InFlightCompleter {
-        store,
-        taken: InRing::default(),
-    };
-    (sender, completer)
+    (sender, InFlightCompleter { store })
 }
 
 /// The half of a store that the [`TxRing`](crate::TxRing) owns. Dropping both halves drops the
 /// packets in flight, and loses their frames.
+#[derive(Debug)]
 pub struct InFlightSender {
     store: Arc<Store>,
-    put: InRing,
 }
 
 impl InFlightSender {
@@ -215,9 +217,7 @@ impl InFlightSender {
             return Err(packet);
         }
         // Counted first, because the other half can take the packet as soon as it is stored.
-        self.put.packets = self.put.packets.wrapping_add(1);
-        self.put.bytes = self.put.bytes.wrapping_add(packet.wire_bytes());
-        self.store.put.publish(self.put);
+        self.store.put.add(packet.wire_bytes());
         slot.write(packet.into_words());
         // Release: a completer that finds the slot full sees the whole packet.
         slot.state.store_release(FULL);
@@ -227,7 +227,7 @@ impl InFlightSender {
     /// Returns the number of free keys. The other half can raise it at any time.
     #[inline]
     pub fn free(&self) -> u32 {
-        self.store.free(self.put, self.store.taken.read())
+        self.store.free()
     }
 
     /// Returns the number of keys: valid keys are below it.
@@ -237,9 +237,9 @@ impl InFlightSender {
 }
 
 /// The half of a store that the [`Completions`](crate::Completions) own.
+#[derive(Debug)]
 pub struct InFlightCompleter {
     store: Arc<Store>,
-    taken: InRing,
 }
 
 impl InFlightCompleter {
@@ -254,11 +254,7 @@ impl InFlightCompleter {
         let packet = Packet::from_words(slot.read());
         // Release: the sender reuses the slot only after the packet was read.
         slot.state.store_release(EMPTY);
-        self.taken = InRing {
-            packets: self.taken.packets.wrapping_add(1),
-            bytes: self.taken.bytes.wrapping_add(packet.wire_bytes()),
-        };
-        self.store.taken.publish(self.taken);
+        self.store.taken.add(packet.wire_bytes());
         Some(packet)
     }
 
@@ -275,39 +271,17 @@ impl InFlightCompleter {
     /// Returns the packets in flight, for [`Completions::in_ring`](crate::Completions::in_ring).
     /// Exact while the other half is idle; otherwise a packet that it is storing might be included.
     pub fn in_ring(&self) -> InRing {
-        let put = self.store.put.read();
-        InRing {
-            packets: put.packets.wrapping_sub(self.taken.packets),
-            bytes: put.bytes.wrapping_sub(self.taken.bytes),
-        }
+        self.store.in_ring()
     }
 
     /// Returns the number of free keys, as seen by this half.
     #[inline]
     pub fn free(&self) -> u32 {
-        self.store.free(self.store.put.read(), self.taken)
+        self.store.free()
     }
 
     /// Returns the number of keys.
     pub fn keys(&self) -> u32 {
         self.store.keys()
-    }
-}
-
-impl fmt::Debug for InFlightSender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InFlightSender")
-            .field("keys", &self.keys())
-            .field("free", &self.free())
-            .finish()
-    }
-}
-
-impl fmt::Debug for InFlightCompleter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InFlightCompleter")
-            .field("keys", &self.keys())
-            .field("in_ring", &self.in_ring())
-            .finish()
     }
 }

@@ -64,6 +64,7 @@ struct FrameState {
 }
 
 /// Counters that any thread adds to.
+#[derive(Default)]
 struct Counts {
     freed: AtomicU32,
     drops: [AtomicU32; DropReason::ALL.len()],
@@ -133,12 +134,7 @@ impl FramePool {
             frames: (0..frames).map(frame).collect(),
             free: all_free(frames),
             frame_bytes,
-            counts: Counts {
-                freed: Word::new(0),
-                drops: core::array::from_fn(|_| Word::new(0)),
-                unknown: Word::new(0),
-                rejected: Word::new(0),
-            },
+            counts: Counts::default(),
         };
         Self {
             shared: Arc::new(shared),

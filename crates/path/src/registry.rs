@@ -92,12 +92,8 @@ impl Registry {
         info: LimitInfo,
         make: impl Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync + 'static,
     ) -> Result<(), NameError> {
-        self.add_limit(info, Arc::new(make))
-    }
-
-    fn add_limit(&mut self, info: LimitInfo, make: MakeLimit) -> Result<(), NameError> {
         check(info.name, self.limits().map(|known| known.name))?;
-        self.limits.push((info, make));
+        self.limits.push((info, Arc::new(make)));
         Ok(())
     }
 
@@ -112,13 +108,9 @@ impl Registry {
         help: &'static str,
         make: impl Fn(&str) -> Result<Box<dyn Qdisc + Send>, String> + Send + Sync + 'static,
     ) -> Result<(), NameError> {
+        check(name, self.qdiscs().map(|(name, _)| name))?;
         let make = Arc::new(make);
-        self.add_qdisc(RegisteredQdisc { name, help, make })
-    }
-
-    fn add_qdisc(&mut self, qdisc: RegisteredQdisc) -> Result<(), NameError> {
-        check(qdisc.name, self.qdiscs().map(|(name, _)| name))?;
-        self.qdiscs.push(qdisc);
+        self.qdiscs.push(RegisteredQdisc { name, help, make });
         Ok(())
     }
 
@@ -150,10 +142,10 @@ impl Registry {
             .write()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         for (info, make) in self.limits {
-            installed.add_limit(info, make)?;
+            installed.register_limit(info, move |argument| make(argument))?;
         }
-        for qdisc in self.qdiscs {
-            installed.add_qdisc(qdisc)?;
+        for RegisteredQdisc { name, help, make } in self.qdiscs {
+            installed.register_qdisc(name, help, move |parameters| make(parameters))?;
         }
         Ok(())
     }

@@ -29,17 +29,11 @@ pub enum Tunable {
 
 /// A tunable and its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
-    /// See [`Tunable::Limit`].
-    Limit(u32),
-    /// See [`Tunable::LimitMin`].
-    LimitMin(u32),
-    /// See [`Tunable::LimitMax`].
-    LimitMax(u32),
-    /// See [`Tunable::HoldTimeMs`].
-    HoldTimeMs(u32),
-    /// See [`Tunable::StallThresholdMs`].
-    StallThresholdMs(u32),
+pub struct Setting {
+    /// The tunable; one that is read only is rejected.
+    pub tunable: Tunable,
+    /// The new value, in the unit of the tunable.
+    pub value: u32,
 }
 
 /// The reason why a tunable was not set; nothing changed.
@@ -114,59 +108,36 @@ impl Tunable {
     /// # Errors
     /// [`TunableError::BadValue`] lists the allowed values; [`TunableError::ReadOnly`].
     pub fn parse(self, value: &str) -> Result<Setting, TunableError> {
-        let read_only = TunableError::ReadOnly(self);
-        self.setting(0).ok_or(read_only)?;
-        let number = match value.trim() {
+        self.check_writable()?;
+        let value = match value.trim() {
             "max" if self == Self::LimitMax => MAX_LIMIT,
             value => value.parse().map_err(|_| TunableError::BadValue(self))?,
         };
-        self.setting(number).ok_or(read_only)
+        Ok(Setting {
+            tunable: self,
+            value,
+        })
     }
 
-    /// Returns the setting with this value; `None` if the tunable is read only.
-    pub(crate) const fn setting(self, value: u32) -> Option<Setting> {
-        Some(match self {
-            Self::Limit => Setting::Limit(value),
-            Self::LimitMin => Setting::LimitMin(value),
-            Self::LimitMax => Setting::LimitMax(value),
-            Self::HoldTimeMs => Setting::HoldTimeMs(value),
-            Self::StallThresholdMs => Setting::StallThresholdMs(value),
-            Self::Inflight | Self::StallCnt | Self::StallMax => return None,
-        })
+    /// Returns an error if the tunable is read only.
+    pub(crate) const fn check_writable(self) -> Result<(), TunableError> {
+        match self {
+            Self::Inflight | Self::StallCnt | Self::StallMax => Err(TunableError::ReadOnly(self)),
+            _ => Ok(()),
+        }
     }
 }
 
 impl Setting {
-    /// Returns the tunable that it sets.
-    pub const fn tunable(self) -> Tunable {
-        match self {
-            Self::Limit(_) => Tunable::Limit,
-            Self::LimitMin(_) => Tunable::LimitMin,
-            Self::LimitMax(_) => Tunable::LimitMax,
-            Self::HoldTimeMs(_) => Tunable::HoldTimeMs,
-            Self::StallThresholdMs(_) => Tunable::StallThresholdMs,
-        }
-    }
-
-    /// Returns the number, in the unit of its variant.
-    pub const fn value(self) -> u32 {
-        match self {
-            Self::Limit(value)
-            | Self::LimitMin(value)
-            | Self::LimitMax(value)
-            | Self::HoldTimeMs(value)
-            | Self::StallThresholdMs(value) => value,
-        }
-    }
-
     /// Applies the setting to the settings of a limit, if it is one of them.
     pub(crate) fn change(self, config: &mut Config) {
-        match self {
-            Self::Limit(units) => config.limit = units,
-            Self::LimitMin(units) => config.min_limit = units,
-            Self::LimitMax(units) => config.max_limit = units,
-            Self::HoldTimeMs(ms) => config.hold_time_ns = u64::from(ms) * NS_PER_MS,
-            Self::StallThresholdMs(_) => {}
+        let value = self.value;
+        match self.tunable {
+            Tunable::Limit => config.limit = value,
+            Tunable::LimitMin => config.min_limit = value,
+            Tunable::LimitMax => config.max_limit = value,
+            Tunable::HoldTimeMs => config.hold_time_ns = u64::from(value) * NS_PER_MS,
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use taut_dql::MAX_LIMIT;
-use taut_path::limit::{CompletionBatch as Batch, Limit, LimitInfo, NamedLimit, Needs, Unit};
+use taut_path::limit::{CompletionBatch as Batch, Limit, LimitInfo, Needs, Unit};
 use taut_path::{AnyLimit, Registry};
 
 use crate::error::ScenarioError;
@@ -159,8 +159,6 @@ impl fmt::Display for OwnLimit {
         f.write_str(self.registered.info.name)
     }
 }
-
-impl NamedLimit for OwnLimit {}
 
 fn unit_of(class: &Bound<'_, PyType>) -> PyResult<Unit> {
     let Some(unit) = class.getattr_opt("unit")? else {

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use taut_path::limit::{CompletionBatch, Limit, LimitInfo, NamedLimit};
+use taut_path::limit::{CompletionBatch, Limit, LimitInfo};
 use taut_path::qdisc::{Backlog, Qdisc};
 use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Registry};
 
@@ -56,8 +56,6 @@ impl fmt::Display for Double {
         f.write_str(DOUBLE.name)
     }
 }
-
-impl NamedLimit for Double {}
 
 const MAX_PACKETS: u32 = 1_000;
 

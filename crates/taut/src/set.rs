@@ -88,7 +88,7 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
             json!({
                 "device": it.device,
                 "queue": it.queue,
-                "name": it.setting.tunable().name(),
+                "name": it.setting.tunable.name(),
                 "old": it.old,
                 "new": it.new,
             })
@@ -113,7 +113,7 @@ fn show(options: &Set, changes: &[Change]) -> ExitCode {
 
 /// Returns the name of the setting, its old and its new value.
 fn texts(it: &Change) -> [String; 3] {
-    let tunable = it.setting.tunable();
+    let tunable = it.setting.tunable;
     let text = |value| set::to_text(tunable, value);
     [tunable.name().to_owned(), text(it.old), text(it.new)]
 }

@@ -12,7 +12,7 @@ mod threads;
 pub use threads::Threads;
 
 /// One way of sharing.
-pub trait Sharing: Debug + Sized + 'static {
+pub trait Sharing: Debug + Default + Sized + 'static {
     /// A number with one writer, unless a method says otherwise.
     type Word: Word;
     /// A time in ns, or a counter, with one writer.
@@ -26,8 +26,8 @@ pub trait Sharing: Debug + Sized + 'static {
     fn full_fence();
 }
 
-/// A number of 32 bits.
-pub trait Word: Debug {
+/// A number of 32 bits, 0 by default.
+pub trait Word: Debug + Default {
     /// A word that holds `value`.
     fn new(value: u32) -> Self;
     /// Returns the value, which might be an old one.
@@ -46,8 +46,8 @@ pub trait Word: Debug {
     fn take(&self) -> u32;
 }
 
-/// A number of 64 bits with one writer.
-pub trait Wide: Debug {
+/// A number of 64 bits with one writer, 0 by default.
+pub trait Wide: Debug + Default {
     /// A number that holds `value`.
     fn new(value: u64) -> Self;
     /// Returns the value. Everything that its writer wrote before it is visible afterwards.
@@ -57,7 +57,7 @@ pub trait Wide: Debug {
 }
 
 /// One thread, or one lock, owns both halves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Local;
 
 /// A value without alignment of its own.
@@ -159,16 +159,11 @@ impl Wide for Cell<u64> {
     }
 }
 
-/// A flag that any thread can write.
-#[derive(Debug)]
+/// A flag that any thread can write, `false` by default.
+#[derive(Debug, Default)]
 pub struct Flag<W: Word>(W);
 
 impl<W: Word> Flag<W> {
-    /// A flag that holds `value`.
-    pub fn new(value: bool) -> Self {
-        Self(W::new(value.into()))
-    }
-
     /// Returns the value. Everything that its writer wrote before it is visible afterwards.
     #[inline]
     pub fn load(&self) -> bool {

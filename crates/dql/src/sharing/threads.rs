@@ -4,7 +4,7 @@ use super::{CacheAligned, Sharing, Word};
 use crate::sync::{AtomicU32, Ordering, SingleWriterU64, fence};
 
 /// Each half can be on a thread of its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Threads;
 
 impl Sharing for Threads {

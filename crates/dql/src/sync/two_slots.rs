@@ -7,7 +7,7 @@ use crate::sharing::Wide;
 /// So a reader always has a complete slot and never waits, even if it is an interrupt handler that
 /// interrupted a store. A load is repeated only if a store completed in the meantime, so it reads
 /// at most once more than there were stores.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TwoSlots {
     /// Stores so far, wrapping; the lowest bit selects the complete slot. A counter and not only
     /// that bit, because two stores between two reads would leave the bit unchanged. (2^32 stores
@@ -16,7 +16,7 @@ pub struct TwoSlots {
     slots: [Slot; 2],
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Slot {
     low: AtomicU32,
     high: AtomicU32,

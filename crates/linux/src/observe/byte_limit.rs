@@ -30,13 +30,11 @@ pub fn read_tunable(sysfs: &Sysfs, device: &str, queue: u32, tunable: Tunable) -
 /// As [`read_tunable`]; `PermissionDenied` without CAP_NET_ADMIN; the error of the kernel if it
 /// rejects the value.
 pub fn write_tunable(sysfs: &Sysfs, device: &str, queue: u32, setting: Setting) -> io::Result<()> {
-    let path = sysfs
-        .limits_of(device, queue)?
-        .join(setting.tunable().name());
+    let path = sysfs.limits_of(device, queue)?.join(setting.tunable.name());
     let file = OpenOptions::new().write(true).truncate(true).open(&path);
     let mut file = file.context("open", &path)?;
     // In one write, because the kernel parses each write as a whole number.
-    file.write_all(format!("{}\n", setting.value()).as_bytes())
+    file.write_all(format!("{}\n", setting.value).as_bytes())
         .context("write", &path)
 }
 

@@ -9,7 +9,7 @@ use taut_linux::link::{self, LinkMonitor, LinkState, RootQdisc};
 use taut_linux::observe::Sysfs;
 use taut_linux::{Frames, NetNs, Port, errno, sched};
 use taut_path::driver::CompletionStatus;
-use taut_path::tunables::Setting;
+use taut_path::tunables::{Setting, Tunable};
 use taut_path::{AnyLimit, Queue, Stop};
 
 use crate::common::{allowed, until};
@@ -335,7 +335,10 @@ fn stall_is_reported_and_the_queue_recovers() {
     // One frame a second: a stalled device.
     let wire = Bridged::new(8_000);
     let mut sender = Sender::new(&wire.near, "off");
-    let threshold = Setting::StallThresholdMs(300);
+    let threshold = Setting {
+        tunable: Tunable::StallThresholdMs,
+        value: 300,
+    };
     sender.queue.set(threshold).expect("allowed");
     sender.step(100);
     // Called at each wake-up, so the stall is detected within twice the threshold.

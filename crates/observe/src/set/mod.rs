@@ -57,8 +57,8 @@ impl Change {
                 read(Tunable::LimitMin)?,
                 read(Tunable::LimitMax)?,
             ],
-            old: read(setting.tunable())?,
-            new: setting.value().into(),
+            old: read(setting.tunable)?,
+            new: setting.value.into(),
         })
     }
 
@@ -108,8 +108,8 @@ pub fn check(changes: &[Change]) -> Result<(), String> {
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let Some(first) = queue.first() else { continue };
         let value = |tunable| {
-            let changed = queue.iter().find(|it| it.setting.tunable() == tunable);
-            changed.map_or(first.current(tunable), |it| u64::from(it.setting.value()))
+            let changed = queue.iter().find(|it| it.setting.tunable == tunable);
+            changed.map_or(first.current(tunable), |it| u64::from(it.setting.value))
         };
         let (min, max) = (value(Tunable::LimitMin), value(Tunable::LimitMax));
         let place = format!("{} queue {}", first.device, first.queue);
@@ -118,9 +118,7 @@ pub fn check(changes: &[Change]) -> Result<(), String> {
                 "{place}: limit_min is {min}; allowed: at most limit_max, which is {max}"
             ));
         }
-        let sets_limit = queue
-            .iter()
-            .any(|it| it.setting.tunable() == Tunable::Limit);
+        let sets_limit = queue.iter().any(|it| it.setting.tunable == Tunable::Limit);
         let limit = value(Tunable::Limit);
         if sets_limit && !(min..=max).contains(&limit) {
             return Err(format!(
@@ -153,8 +151,7 @@ pub fn apply(sysfs: &Sysfs, changes: &[Change]) -> Result<Vec<Change>, ApplyErro
         let written = write_tunable(sysfs, device, queue, change.setting);
         // A failed write may have changed the value, so it is undone as well.
         made.push(change.clone());
-        let now =
-            written.and_then(|()| read_tunable(sysfs, device, queue, change.setting.tunable()));
+        let now = written.and_then(|()| read_tunable(sysfs, device, queue, change.setting.tunable));
         match now {
             Ok(now) => {
                 if let Some(last) = made.last_mut() {
@@ -174,7 +171,7 @@ fn undo_all(sysfs: &Sysfs, made: Vec<Change>, error: io::Error) -> ApplyError {
         not_undone: Vec::new(),
     };
     for mut change in made.into_iter().rev() {
-        let tunable = change.setting.tunable();
+        let tunable = change.setting.tunable;
         if let Ok(now) = read_tunable(sysfs, &change.device, change.queue, tunable) {
             if now == change.old {
                 continue;
@@ -198,7 +195,7 @@ pub fn undo(changes: &[Change]) -> Vec<String> {
     let mut found: Vec<(String, Vec<u32>)> = Vec::new();
     for queue in changes.chunk_by(|a, b| a.queue == b.queue) {
         let old = queue.iter().filter(|it| it.old != it.new).map(|it| {
-            let tunable = it.setting.tunable();
+            let tunable = it.setting.tunable;
             format!("{} {}", tunable.name(), to_text(tunable, it.old))
         });
         let old = old.collect::<Vec<_>>().join(" ");

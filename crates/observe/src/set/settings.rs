@@ -16,7 +16,7 @@ pub fn parse(words: &[String]) -> Result<Vec<Setting>, String> {
             return Err(format!("{} has no value", pair.concat()));
         };
         let setting = setting(name, value)?;
-        if settings.iter().any(|it| it.tunable() == setting.tunable()) {
+        if settings.iter().any(|it| it.tunable == setting.tunable) {
             return Err(format!("duplicate {name}"));
         }
         settings.push(setting);
@@ -46,7 +46,7 @@ fn setting(name: &str, value: &str) -> Result<Setting, String> {
     };
     let setting = tunable.parse(&number.to_string());
     let setting = setting.map_err(|error| explained(error.to_string()))?;
-    match setting.value() {
+    match setting.value {
         value if is_bytes(tunable) && value > max_bytes() => {
             Err(explained(TunableError::BadValue(tunable).to_string()))
         }
@@ -82,6 +82,10 @@ mod tests {
 
     use super::*;
 
+    fn setting(tunable: Tunable, value: u32) -> Setting {
+        Setting { tunable, value }
+    }
+
     fn parsed(text: &str) -> Result<Vec<Setting>, String> {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         parse(&words)
@@ -92,15 +96,15 @@ mod tests {
         assert_eq!(
             parsed("limit_max 40k hold_time 0.5s stall_thrs off"),
             Ok(vec![
-                Setting::LimitMax(40_960),
-                Setting::HoldTimeMs(500),
-                Setting::StallThresholdMs(0)
+                setting(Tunable::LimitMax, 40_960),
+                setting(Tunable::HoldTimeMs, 500),
+                setting(Tunable::StallThresholdMs, 0)
             ])
         );
         for (text, setting) in [
-            ("limit_max max", Setting::LimitMax(1_879_048_192)),
-            ("limit_min max", Setting::LimitMin(1_879_048_192)),
-            ("limit max", Setting::Limit(1_879_048_192)),
+            ("limit_max max", setting(Tunable::LimitMax, 1_879_048_192)),
+            ("limit_min max", setting(Tunable::LimitMin, 1_879_048_192)),
+            ("limit max", setting(Tunable::Limit, 1_879_048_192)),
         ] {
             assert_eq!(parsed(text), Ok(vec![setting]));
         }
@@ -131,7 +135,7 @@ mod tests {
             let tunable = [Limit, LimitMin, LimitMax, HoldTimeMs, StallThresholdMs][kind];
             let text = format!("{} {}", tunable.name(), to_text(tunable, value.into()));
             let read = parsed(&text).unwrap();
-            prop_assert_eq!((read[0].tunable(), read[0].value()), (tunable, value));
+            prop_assert_eq!((read[0].tunable, read[0].value), (tunable, value));
         }
 
         #[test]

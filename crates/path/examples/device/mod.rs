@@ -1,10 +1,12 @@
-//! A ring with almost no cost, so that the cost of the queue is measured.
+//! A ring and a sink with almost no cost, so that the cost of the queue is measured.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use taut_path::driver::ChunkSupport;
-use taut_path::{Completions, Packet, TxRing};
+use taut_path::limit::Limit;
+use taut_path::qdisc::Qdisc;
+use taut_path::{Completions, DropReason, Packet, PacketSink, Queue, TxRing};
 
 /// Slots of the ring.
 pub const SLOTS: u32 = 1024;
@@ -70,5 +72,38 @@ impl Completions for Instant {
             }
         }
         Ok(!self.0.is_empty())
+    }
+}
+
+/// Counts completed packets.
+#[derive(Default)]
+pub struct Freed(pub u64);
+
+impl PacketSink for Freed {
+    fn freed(&mut self, packet: Packet) {
+        let _ = packet.into_frame();
+        self.0 += 1;
+    }
+
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        let _ = packet.into_frame();
+    }
+}
+
+/// Sends and completes all packets in the discipline: in several batches while the limit is still
+/// small.
+#[inline(always)]
+pub fn send_all<L: Limit, Q: Qdisc>(
+    queue: &mut Queue<Instant, L, Q>,
+    now_ns: &mut u64,
+    freed: &mut Freed,
+) {
+    loop {
+        let _ = queue.run(*now_ns, freed);
+        *now_ns += STEP_NS;
+        let completed = queue.complete(*now_ns, freed).expect("in flight");
+        if !completed.schedule {
+            break;
+        }
     }
 }

@@ -19,6 +19,7 @@ const NO_TICKET: u32 = 0;
 const TICKET_STEP: u32 = 2;
 
 /// The room of a budget and its waiting queues. Totals wrap at 2^32.
+#[derive(Default)]
 pub(super) struct Waiters {
     /// Total bytes sent.
     queued_bytes: AtomicU32,
@@ -92,15 +93,10 @@ pub(super) struct BudgetTotals {
 impl Waiters {
     pub(super) fn new(queues: Box<[BudgetQueue]>, limit_bytes: u32) -> Self {
         Self {
-            queued_bytes: AtomicU32::new(0),
-            completed_bytes: AtomicU32::new(0),
             limit_bytes: AtomicU32::new(limit_bytes),
-            last_object_bytes: AtomicU32::new(0),
-            batches: AtomicU32::new(0),
-            times_blocked: AtomicU32::new(0),
-            waiting: AtomicU32::new(0),
             last_ticket: AtomicU32::new(TICKET_STEP - 1),
             queues,
+            ..Self::default()
         }
     }
 

@@ -18,9 +18,7 @@ type Put = fn(&mut InFlightSender, u32, Packet) -> Result<(), Packet>;
 /// Broken on purpose: the completer sees the packet before it is written.
 fn put_early(sender: &mut InFlightSender, key: u32, packet: Packet) -> Result<(), Packet> {
     let place = &sender.store.slots[key as usize];
-    sender.put.packets = sender.put.packets.wrapping_add(1);
-    sender.put.bytes = sender.put.bytes.wrapping_add(packet.wire_bytes());
-    sender.store.put.publish(sender.put);
+    sender.store.put.add(packet.wire_bytes());
     place.state.store_release(FULL);
     place.write(packet.into_words());
     place.state.store_release(FULL);

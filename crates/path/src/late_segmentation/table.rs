@@ -13,6 +13,8 @@ use core::num::NonZeroU32;
 use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, Ordering};
 
+use super::LateSegmentation;
+use crate::limit::Unit;
 use crate::packet::{DropReason, MAX_SEGMENTS, Packet, Segmentation, Tag};
 
 /// State of a free place.
@@ -87,10 +89,15 @@ impl TablePlace {
     }
 }
 
-/// Creates the two ends of a table. `chunks_in_limit`: chunks per limit, if a limit determines
-/// their length.
-pub(crate) fn table(chunks_in_limit: Option<NonZeroU32>) -> (LateSegmenter, ChunkTracker) {
-    let places: Arc<[TablePlace]> = (0..PLACES)
+/// Creates the two ends of a table, for a limit in `unit`. With [`LateSegmentation::Off`] it has no
+/// places, so every packet is sent whole.
+pub(crate) fn table(setting: LateSegmentation, unit: Unit) -> (LateSegmenter, ChunkTracker) {
+    let packets = match setting {
+        LateSegmentation::Off => 0,
+        _ => PLACES,
+    };
+    let (chunks_in_limit, _) = setting.at_first(unit);
+    let places: Arc<[TablePlace]> = (0..packets)
         .map(|_| TablePlace {
             state: AtomicU32::new(FREE),
             whole: ConcurrentQueue::bounded(1),
@@ -310,6 +317,7 @@ fn reason_bits(reason: Option<DropReason>) -> u32 {
 }
 
 /// The completer's end.
+#[derive(Default)]
 pub(crate) struct ChunkTracker {
     places: Arc<[TablePlace]>,
 }

@@ -10,7 +10,6 @@ use super::fixed::Fixed;
 use super::loss_budget::LossBudget;
 use super::named::NamedLimit;
 use super::names::LimitVisitor;
-use super::utilisation::Utilisation;
 use super::{Dynamic, Limit, Unit};
 
 /// Any rule: the type of a limit that is chosen at run time.
@@ -63,13 +62,6 @@ impl AnyLimit {
     /// Returns `true` for no limit.
     pub fn is_off(&self) -> bool {
         *self == Self::off()
-    }
-}
-
-/// Any rule can have a time cap.
-impl NamedLimit for AnyLimit {
-    fn set_default_target(&mut self, utilisation: Utilisation) {
-        self.0.set_default_target(utilisation);
     }
 }
 

@@ -3,26 +3,19 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use taut_dql::Dynamic;
 use taut_dql::limit::Limit;
 
-use super::utilisation::{ParseUtilisationError, Utilisation};
-
 /// A limit that [`AnyLimit`](super::AnyLimit) can hold. `Display` writes the text that it is parsed
-/// from.
-pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + CloneNamed + Send + Sync {
-    /// Sets the target utilisation, if the limit has one and the user did not set it. The limit
-    /// then starts again. Any other limit stays as it is.
-    fn set_default_target(&mut self, _utilisation: Utilisation) {}
-}
-
-/// Clones a limit behind a pointer. Every limit that can be cloned has it.
-pub trait CloneNamed {
+/// from. Every limit with the traits below is one.
+pub trait NamedLimit: Limit + fmt::Display + fmt::Debug + Send + Sync {
     /// Returns a clone on the heap.
     fn clone_named(&self) -> Box<dyn NamedLimit>;
 }
 
-impl<L: NamedLimit + Clone + 'static> CloneNamed for L {
+impl<L> NamedLimit for L
+where
+    L: Limit + fmt::Display + fmt::Debug + Clone + Send + Sync + 'static,
+{
     fn clone_named(&self) -> Box<dyn NamedLimit> {
         Box::new(self.clone())
     }
@@ -39,26 +32,4 @@ pub struct LimitInfo {
     pub help: &'static str,
     /// The limit adapts: it is computed from completions, and can count packets instead of bytes.
     pub adapts: bool,
-}
-
-/// A limit of this crate that has a name. The name alone is its default.
-pub(super) trait BuiltinLimit: NamedLimit + Clone + Default + 'static {
-    const INFO: LimitInfo;
-
-    /// Creates the limit from the text behind its name and a colon; `None` if it has no argument.
-    fn with_argument(argument: &str) -> Option<Result<Self, ParseUtilisationError>> {
-        let _ = argument;
-        None
-    }
-}
-
-impl NamedLimit for Dynamic {}
-
-impl BuiltinLimit for Dynamic {
-    const INFO: LimitInfo = LimitInfo {
-        name: "dql",
-        usage: "dql",
-        help: "Linux's rule, byte queue limits",
-        adapts: true,
-    };
 }

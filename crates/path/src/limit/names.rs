@@ -4,13 +4,12 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use taut_dql::{Dynamic, MAX_LIMIT};
 
 use super::fixed::Fixed;
 use super::loss_budget::LossBudget;
-use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
+use super::named::{LimitInfo, NamedLimit};
 use super::packet_units::{PacketUnits, SUFFIX};
 use super::time_capped::{TIME_CAP_NS, TimeCapped};
 use super::utilisation::ParseUtilisationError;
@@ -25,46 +24,50 @@ pub trait LimitVisitor {
     fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output;
 }
 
-/// Lists the types and creates the one that a name belongs to.
-macro_rules! limits {
-    ($($limit:ty,)*) => {
-        /// The limits of this crate with a name, in the order of help texts.
-        pub const LIMITS: &[LimitInfo] = &[$(<$limit>::INFO),*];
+/// The limits of this crate with a name, in the order of help texts.
+pub const LIMITS: &[LimitInfo] = &[
+    LimitInfo {
+        name: "off",
+        usage: "off",
+        help: "no limit except the size of the ring",
+        adapts: false,
+    },
+    LimitInfo {
+        name: "dql",
+        usage: "dql",
+        help: "Linux's rule, byte queue limits",
+        adapts: true,
+    },
+    LimitInfo {
+        name: "taut",
+        usage: "taut[:SHARE%]",
+        help: "the lowest limit that keeps the link busy for a share of the time \
+               (99.9% if not set)",
+        adapts: true,
+    },
+];
 
-        /// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to
-        /// `visitor` as a value of its own type. It allocates nothing.
-        /// [`AnyLimit`](super::AnyLimit) uses one visitor; another places the limit in memory of a
-        /// caller.
-        ///
-        /// # Errors
-        /// If `spec` is not a limit of this crate.
-        pub fn visit_limit<V: LimitVisitor>(
-            spec: &str,
-            visitor: V,
-        ) -> Result<V::Output, ParseLimitError> {
-            let spec = Spec::split(spec);
-            $(if spec.name == <$limit>::INFO.name {
-                let limit: $limit = with_argument(spec.argument)?;
-                return spec.visit(limit, <$limit>::INFO.adapts, visitor);
-            })*
-            spec.visit(parse_number(spec.rule)?, false, visitor)
+/// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to `visitor` as a
+/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor;
+/// another places the limit in memory of a caller.
+///
+/// # Errors
+/// If `spec` is not a limit of this crate.
+pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
+    let spec = Spec::split(spec);
+    let mut adapting = LIMITS.iter().filter(|limit| limit.adapts);
+    let adapts = adapting.any(|limit| limit.name == spec.name);
+    match (spec.name, spec.argument) {
+        ("off", None) => spec.visit(Fixed::off(), adapts, visitor),
+        ("dql", None) => spec.visit(Dynamic::default(), adapts, visitor),
+        ("taut", None) => spec.visit(LossBudget::default(), adapts, visitor),
+        ("taut", Some(target)) => {
+            let target = target.parse().map_err(ParseLimitError::Utilisation)?;
+            spec.visit(LossBudget::new(target), adapts, visitor)
         }
-    };
-}
-
-// One line for each limit. Its file implements `BuiltinLimit`.
-limits! {
-    Fixed,
-    Dynamic,
-    LossBudget,
-}
-
-fn with_argument<L: BuiltinLimit>(argument: Option<&str>) -> Result<L, ParseLimitError> {
-    let Some(argument) = argument else {
-        return Ok(L::default());
-    };
-    let limit = L::with_argument(argument).ok_or(ParseLimitError::NoArgument)?;
-    limit.map_err(ParseLimitError::Utilisation)
+        ("off" | "dql", Some(_)) => Err(ParseLimitError::NoArgument),
+        _ => spec.visit(parse_number(spec.rule)?, adapts, visitor),
+    }
 }
 
 /// The parts of a limit's text.
@@ -196,68 +199,58 @@ fn in_range(units: u64) -> Result<u32, ParseLimitError> {
 }
 
 /// A text is not a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLimitError {
     /// Neither a name nor a number of packets nor a size.
+    #[error("{}", unknown(.0))]
     Unknown(ParseUnitError),
     /// The number is outside of 1 to [`MAX_LIMIT`].
+    #[error("out of range; {}", allowed())]
     OutOfRange,
     /// The limit has no argument, but one follows its name.
+    #[error(
+        "this rule takes nothing after its name except :packets and a time cap \
+         (1us to 10s, such as in dql:2ms); {}",
+        allowed()
+    )]
     NoArgument,
     /// The limit does not adapt, so it cannot count packets.
+    #[error(
+        "only {} can count packets; for a fixed number, use 32p",
+        adapting(" and ")
+    )]
     NotInPackets,
     /// The unit follows the time cap.
+    #[error("time cap must come last, such as in dql:packets:2ms")]
     AfterCap,
     /// The target utilisation is invalid or out of range.
+    #[error("{0}")]
     Utilisation(ParseUtilisationError),
     /// The time of a cap is outside of [`TIME_CAP_NS`].
+    #[error("time cap out of range; allowed: 1us to 10s, such as in dql:2ms")]
     CapOutOfRange,
     /// The message of a [registered](crate::Registry) limit, or of a registry.
+    #[error("{0}")]
     Registered(String),
 }
 
-impl fmt::Display for ParseLimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(error) if error.is_no_number() => f.write_str("unknown limit; ")?,
-            Self::Unknown(error) => write!(f, "{error}; or ")?,
-            Self::NoArgument => f.write_str(
-                "this rule takes nothing after its name except :packets and a time cap \
-                 (1us to 10s, such as in dql:2ms); ",
-            )?,
-            Self::NotInPackets => {
-                return write!(
-                    f,
-                    "only {} can count packets; for a fixed number, use 32p",
-                    adapting(" and ")
-                );
-            }
-            Self::AfterCap => {
-                return f.write_str("time cap must come last, such as in dql:packets:2ms");
-            }
-            Self::OutOfRange => f.write_str("out of range; ")?,
-            Self::CapOutOfRange => {
-                return f
-                    .write_str("time cap out of range; allowed: 1us to 10s, such as in dql:2ms");
-            }
-            Self::Utilisation(error) => return error.fmt(f),
-            Self::Registered(message) => return f.write_str(message),
-        }
-        f.write_str("allowed: ")?;
-        for limit in LIMITS {
-            write!(f, "{}, ", limit.usage)?;
-        }
-        write!(
-            f,
-            "a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); behind {} :packets, \
-             and behind any a cap such as :2ms",
-            adapting(" and ")
-        )
+fn unknown(error: &ParseUnitError) -> String {
+    match error.is_no_number() {
+        true => format!("unknown limit; {}", allowed()),
+        false => format!("{error}; or {}", allowed()),
     }
 }
 
-impl core::error::Error for ParseLimitError {}
+fn allowed() -> String {
+    let usages = LIMITS.iter().map(|limit| format!("{}, ", limit.usage));
+    let usages: String = usages.collect();
+    format!(
+        "allowed: {usages}a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); behind {} \
+         :packets, and behind any a cap such as :2ms",
+        adapting(" and ")
+    )
+}
 
 /// Returns help for [`LIMITS`] and for limits that are a number, one line for each.
 pub(crate) fn builtin_limits_help() -> String {

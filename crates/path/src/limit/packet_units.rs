@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use super::named::NamedLimit;
-use super::utilisation::Utilisation;
 use super::{Limit, Unit};
 use taut_dql::forward_limit;
 
@@ -33,11 +31,5 @@ pub(super) const SUFFIX: &str = ":packets";
 impl<L: fmt::Display> fmt::Display for PacketUnits<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{SUFFIX}", self.0)
-    }
-}
-
-impl<L: NamedLimit + Clone + 'static> NamedLimit for PacketUnits<L> {
-    fn set_default_target(&mut self, utilisation: Utilisation) {
-        self.0.set_default_target(utilisation);
     }
 }

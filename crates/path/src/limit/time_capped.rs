@@ -8,8 +8,6 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::named::NamedLimit;
-use super::utilisation::Utilisation;
 use super::{CompletionBatch, Limit, Needs, Unit};
 use crate::units::Time;
 
@@ -62,11 +60,6 @@ impl<L: Limit> TimeCapped<L> {
     pub fn with_floor(mut self, floor: u32) -> Self {
         self.floor = floor;
         self
-    }
-
-    /// Returns the cap, in ns.
-    pub fn cap_ns(&self) -> u64 {
-        self.cap_ns
     }
 
     /// Returns `true` if the cap must be lifted for one batch: it blocked the sender, and the
@@ -160,11 +153,5 @@ impl<L: Limit> Limit for TimeCapped<L> {
 impl<L: fmt::Display> fmt::Display for TimeCapped<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.rule, Time(self.cap_ns))
-    }
-}
-
-impl<L: NamedLimit + Clone + 'static> NamedLimit for TimeCapped<L> {
-    fn set_default_target(&mut self, utilisation: Utilisation) {
-        self.rule.set_default_target(utilisation);
     }
 }

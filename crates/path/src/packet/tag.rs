@@ -12,11 +12,11 @@ const EPOCH: u16 = ((1 << EPOCH_BITS) - 1) << GENERATION_BITS;
 
 /// The queue, the epoch and the generation in which a packet was sent. Only the queue can set it,
 /// so a packet that was never in flight cannot complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tag(u16);
 
 impl Tag {
-    /// The packet was never sent.
+    /// The packet was never sent. This is the default.
     pub(crate) const NEVER: Self = Self(0);
 
     /// Number of distinct generations.

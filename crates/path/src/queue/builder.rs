@@ -3,20 +3,24 @@
 use alloc::sync::Arc;
 use core::task::Waker;
 
+use taut_dql::Coalescer;
 use taut_dql::control::Control;
+use taut_dql::stall::{GenerationClock, StallDetector};
 
 use super::admission::Admission;
 use super::chunks::ChunkReassembler;
 use super::complete::CompleteHalf;
 use super::completer::Completer;
 use super::config::QueueConfig;
+use super::deferred::Deferred;
 use super::error::QueueConfigError;
 use super::local::Queue;
 use super::monitor::Monitor;
-use super::outlet::Outlet;
+use super::outlet::{GsoPackets, Outlet, UnitMask};
 use super::send::SendHalf;
 use super::sender::Sender;
 use super::shared::{HalfHandle, Shared};
+use super::sort::Sorter;
 use crate::driver::{Completions, TxRing};
 use crate::late_segmentation::{LateSegmentation, table};
 use crate::limit::{AnyLimit, Limit};
@@ -200,7 +204,7 @@ where
 }
 
 impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
-    fn halves<A: Admission, B: Admission>(
+    pub(super) fn halves<A: Admission, B: Admission>(
         self,
         of_sender: A,
         of_completer: B,
@@ -209,20 +213,38 @@ impl<D, L: Limit, Q: Qdisc, P> Prepared<D, L, Q, P> {
             config, control, ..
         } = self;
         let (unit, tag) = (control.rule().unit(), Tag::of_new_queue());
-        let (chunks_in_limit, _) = config.late_segmentation.at_first(unit);
         let segments = config.late_segmentation != LateSegmentation::Off;
-        let (segmenter, tracker) = segments.then(|| table(chunks_in_limit)).unzip();
-        let outlet = Outlet::new(unit, tag, config.burst_packets, segmenter, of_sender);
-        let complete = CompleteHalf::new(
-            control,
+        let (segmenter, tracker) = table(config.late_segmentation, unit);
+        let outlet = Outlet {
             tag,
-            self.restart_slots,
-            &config,
-            tracker.map(|tracker| ChunkReassembler::new(tracker, config.late_segmentation)),
-            of_completer,
-            self.now_ns,
-        );
-        let send = SendHalf::new(self.qdisc, outlet);
+            generations: GenerationClock::default(),
+            unit: UnitMask::new(unit),
+            admission: of_sender,
+            gso: GsoPackets {
+                segmenter,
+                stash: None,
+                chunks: 0,
+            },
+            kick_pending: false,
+            burst_packets: config.burst_packets,
+        };
+        let send = SendHalf {
+            qdisc: self.qdisc,
+            outlet,
+            epoch: 0,
+        };
+        let complete = CompleteHalf {
+            control,
+            unit,
+            sorter: Sorter::new(tag),
+            stalls: StallDetector::new(config.stall_threshold_ns, self.now_ns),
+            coalescer: (config.coalesce_ns > 0).then(|| Coalescer::new(config.coalesce_ns)),
+            deferred: Deferred::default(),
+            restart_slots: self.restart_slots,
+            reap_budget_packets: config.reap_budget_packets,
+            chunks: segments.then(|| ChunkReassembler::new(tracker, config.late_segmentation)),
+            admission: of_completer,
+        };
         (send, complete, self.device, self.probe)
     }
 }

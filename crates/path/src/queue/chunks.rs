@@ -8,6 +8,7 @@ use crate::rate::{RateMeter, RateSample};
 use crate::sharing::{Sharing, Wide, Word};
 
 /// The completer's state for GSO packets that are sent in chunks.
+#[derive(Default)]
 pub(super) struct ChunkReassembler {
     tracker: ChunkTracker,
     /// Completed chunks of one packet that are not reported to the table yet, and its number.
@@ -28,19 +29,11 @@ impl ChunkReassembler {
     pub(super) fn new(tracker: ChunkTracker, split: LateSegmentation) -> Self {
         Self {
             tracker,
-            completed: 0,
-            number: 0,
             time_ns: match split {
                 LateSegmentation::Time(ns) => Some(ns),
-                LateSegmentation::Off
-                | LateSegmentation::Auto
-                | LateSegmentation::ChunksPerLimit(_)
-                | LateSegmentation::EachSegment => None,
+                _ => None,
             },
-            needs_rate: false,
-            meter: RateMeter::new(),
-            completed_bytes: 0,
-            bytes_per_s: 0,
+            ..Self::default()
         }
     }
 

@@ -6,7 +6,6 @@ use taut_dql::{Coalescer, Error, Stall};
 
 use super::admission::Admission;
 use super::chunks::ChunkReassembler;
-use super::config::QueueConfig;
 use super::context::Context;
 use super::counters::add;
 use super::deferred::Deferred;
@@ -16,7 +15,7 @@ use super::shared::Shared;
 use super::sort::{SentIn, Sorter};
 use crate::driver::Completions;
 use crate::limit::{CompletedCounts, CompletionBatch, Limit, Unit};
-use crate::packet::{Packet, PacketSink, Tag};
+use crate::packet::{Packet, PacketSink};
 use crate::probe::{Event, Probe};
 use crate::sharing::{Sharing, Wide};
 
@@ -29,37 +28,14 @@ pub(super) struct CompleteHalf<L, A> {
     pub stalls: StallDetector,
     pub coalescer: Option<Coalescer>,
     pub deferred: Deferred,
-    restart_slots: u32,
-    reap_budget_packets: u32,
+    pub restart_slots: u32,
+    pub reap_budget_packets: u32,
     /// Collects the chunks of GSO packets, if they are sent in chunks.
     pub chunks: Option<ChunkReassembler>,
     pub admission: A,
 }
 
 impl<L: Limit, A: Admission> CompleteHalf<L, A> {
-    pub(super) fn new(
-        control: Control<L>,
-        tag: Tag,
-        restart_slots: u32,
-        config: &QueueConfig,
-        chunks: Option<ChunkReassembler>,
-        admission: A,
-        now_ns: u64,
-    ) -> Self {
-        Self {
-            unit: control.rule().unit(),
-            control,
-            sorter: Sorter::new(tag),
-            stalls: StallDetector::new(config.stall_threshold_ns, now_ns),
-            coalescer: (config.coalesce_ns > 0).then(|| Coalescer::new(config.coalesce_ns)),
-            deferred: Deferred::default(),
-            restart_slots,
-            reap_budget_packets: config.reap_budget_packets,
-            chunks,
-            admission,
-        }
-    }
-
     #[inline]
     pub(super) fn complete<M: Sharing, C: Completions, S: PacketSink + ?Sized, P: Probe>(
         &mut self,

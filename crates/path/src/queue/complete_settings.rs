@@ -63,8 +63,9 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         shared: &Shared<M>,
         setting: Setting,
     ) -> Result<(), TunableError> {
-        if let Setting::StallThresholdMs(ms) = setting {
-            let threshold_ns = u64::from(ms) * NS_PER_MS;
+        setting.tunable.check_writable()?;
+        if setting.tunable == Tunable::StallThresholdMs {
+            let threshold_ns = u64::from(setting.value) * NS_PER_MS;
             self.stalls
                 .set_threshold_ns(&shared.generations, threshold_ns);
             return Ok(());
@@ -73,7 +74,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         setting.change(&mut config);
         self.control
             .set_config(config)
-            .map_err(|error| TunableError::Rejected(setting.tunable(), error))?;
+            .map_err(|error| TunableError::Rejected(setting.tunable, error))?;
         shared.settings.set_config(&self.config());
         Ok(())
     }

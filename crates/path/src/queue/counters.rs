@@ -33,18 +33,13 @@ impl Drops {
 
 /// A counter, or a set of counters, and its cells.
 pub(super) trait Counter: Copy {
-    type Cell<M: Sharing>;
+    type Cell<M: Sharing>: Default;
 
-    fn cell<M: Sharing>() -> Self::Cell<M>;
     fn read<M: Sharing>(cell: &Self::Cell<M>) -> Self;
 }
 
 impl Counter for u64 {
     type Cell<M: Sharing> = M::Wide;
-
-    fn cell<M: Sharing>() -> M::Wide {
-        M::Wide::new(0)
-    }
 
     fn read<M: Sharing>(cell: &M::Wide) -> Self {
         cell.load()
@@ -53,10 +48,6 @@ impl Counter for u64 {
 
 impl Counter for Drops {
     type Cell<M: Sharing> = [M::Wide; DropReason::ALL.len()];
-
-    fn cell<M: Sharing>() -> Self::Cell<M> {
-        core::array::from_fn(|_| M::Wide::new(0))
-    }
 
     fn read<M: Sharing>(cell: &Self::Cell<M>) -> Self {
         Self::by_reason(core::array::from_fn(|reason: usize| cell[reason].load()))
@@ -76,15 +67,12 @@ macro_rules! counters {
             $($(#[$field_doc])* pub $field: $kind,)*
         }
 
+        #[derive(Default)]
         pub(super) struct $cells<M: Sharing> {
             $(pub $field: <$kind as Counter>::Cell<M>,)*
         }
 
         impl<M: Sharing> $cells<M> {
-            pub(super) fn new() -> Self {
-                Self { $($field: <$kind as Counter>::cell::<M>(),)* }
-            }
-
             pub(super) fn read(&self) -> $counters {
                 $counters { $($field: <$kind as Counter>::read::<M>(&self.$field),)* }
             }
@@ -170,7 +158,7 @@ mod tests {
 
     #[test]
     fn cells_are_read_as_they_were_counted() {
-        let cells = SenderCells::<Threads>::new();
+        let cells = SenderCells::<Threads>::default();
         add(&cells.kicks, 2);
         add(&cells.kicks, 1);
         count_drop(&cells, DropReason::Flushed);

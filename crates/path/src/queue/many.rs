@@ -369,11 +369,6 @@ impl Intake {
     pub fn wakeups(&self) -> u32 {
         self.shared.wakeups.load(Ordering::Relaxed)
     }
-
-    /// Returns how often the owner was woken for work, wrapping.
-    pub fn work_wakeups(&self) -> u32 {
-        self.shared.work.wakeups()
-    }
 }
 
 impl Drop for Intake {

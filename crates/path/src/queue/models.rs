@@ -7,24 +7,22 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
-use taut_dql::control::Control;
 use taut_dql::sync::SingleWriterU64;
 
-use super::complete::CompleteHalf;
 use super::config::QueueConfig;
 use super::context::Context;
+use super::local::Queue;
 use super::outcome::Stop;
-use super::outlet::Outlet;
 use super::send::SendHalf;
 use super::shared::Shared;
-use crate::limit::{Fixed, Limit};
+use crate::limit::Fixed;
 use crate::models_support::{Nothing, PACKET_BYTES, Submit, pair};
-use crate::packet::{Frame, Packet, Tag};
+use crate::packet::{Frame, Packet};
 use crate::qdisc::Fifo;
 use crate::sharing::{CacheAligned, Sharing, Threads};
 
 /// Atomics without the fence between a write and the read that follows it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Unfenced;
 
 impl Sharing for Unfenced {
@@ -65,17 +63,18 @@ where
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let (mut ring, mut completions, counts) = pair(slots);
-        let (tag, config) = (Tag::of_new_queue(), QueueConfig::default());
-        let without_stalls = QueueConfig {
-            stall_threshold_ns: 0,
-            ..QueueConfig::default()
-        };
-        let shared = Arc::new(Shared::<M>::new(limit.limit(), &without_stalls));
-        let unit = limit.unit();
-        let mut send = SendHalf::new(Fifo::new(2), Outlet::new(unit, tag, 64, None, ()));
-        let control = Control::new(limit, 0);
-        let mut complete = CompleteHalf::new(control, tag, slots, &config, None, (), 0);
+        let (ring, completions, counts) = pair(slots);
+        let builder = Queue::builder(ring, completions)
+            .with_limit(limit)
+            .with_qdisc(Fifo::new(2))
+            .config(QueueConfig {
+                restart_slots: Some(slots),
+                stall_threshold_ns: 0,
+                ..QueueConfig::default()
+            });
+        let (prepared, shared) = builder.prepare::<M>(0).expect("valid settings");
+        let (mut send, mut complete, (mut ring, mut completions), ()) = prepared.halves((), ());
+        let shared = Arc::new(shared);
         for index in 0..2 {
             let packet = Packet::new(Frame::new(index), PACKET_BYTES);
             send.enqueue(&shared, packet, Context::new(0, &mut Nothing, &mut ()));

@@ -17,7 +17,7 @@ pub(super) struct Outlet<A> {
     /// The tag of packets that are sent now.
     pub tag: Tag,
     /// The time of its next generation.
-    generations: GenerationClock,
+    pub generations: GenerationClock,
     pub unit: UnitMask,
     /// The second limit, if there is one.
     pub admission: A,
@@ -28,24 +28,6 @@ pub(super) struct Outlet<A> {
 }
 
 impl<A: Admission> Outlet<A> {
-    pub(super) fn new(
-        unit: Unit,
-        tag: Tag,
-        burst_packets: u32,
-        segmenter: Option<LateSegmenter>,
-        admission: A,
-    ) -> Self {
-        Self {
-            tag,
-            generations: GenerationClock::default(),
-            unit: UnitMask::new(unit),
-            admission,
-            gso: GsoPackets::new(segmenter),
-            kick_pending: false,
-            burst_packets,
-        }
-    }
-
     /// Begins a generation of packets if it is time.
     #[inline]
     pub(super) fn begin_generation<M: Sharing>(&mut self, shared: &Shared<M>, now_ns: u64) {
@@ -112,7 +94,7 @@ pub(super) struct UnitMask {
 }
 
 impl UnitMask {
-    const fn new(unit: Unit) -> Self {
+    pub(super) const fn new(unit: Unit) -> Self {
         let (kept_bits, set_bits) = match unit {
             Unit::Bytes => (u32::MAX, 0),
             Unit::Packets => (0, 1),
@@ -142,8 +124,7 @@ impl UnitMask {
 
 /// The sender's state for GSO packets that are sent in chunks.
 pub(super) struct GsoPackets {
-    /// Segments them, if the driver takes chunks.
-    pub segmenter: Option<LateSegmenter>,
+    pub segmenter: LateSegmenter,
     /// A GSO packet that left the discipline and is sent next, in chunks. Only within a run.
     pub stash: Option<(Packet, Plan)>,
     /// Chunks since the last doorbell.
@@ -151,23 +132,14 @@ pub(super) struct GsoPackets {
 }
 
 impl GsoPackets {
-    pub(super) fn new(segmenter: Option<LateSegmenter>) -> Self {
-        Self {
-            segmenter,
-            stash: None,
-            chunks: 0,
-        }
-    }
-
     /// Returns how to segment a GSO packet, or `None` if it is sent whole.
     #[cold]
     #[inline(never)]
     pub(super) fn plan<M: Sharing>(&self, shared: &Shared<M>, packet: Unsegmented) -> Option<Plan> {
-        let segmenter = self.segmenter.as_ref()?;
-        let max_bytes = match segmenter.chunks_in_limit {
+        let max_bytes = match self.segmenter.chunks_in_limit {
             Some(chunks) => shared.ledger.limit() / chunks,
             None => shared.chunk_bytes.load(),
         };
-        segmenter.plan(packet, max_bytes)
+        self.segmenter.plan(packet, max_bytes)
     }
 }

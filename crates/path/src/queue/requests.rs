@@ -8,24 +8,17 @@ use crate::tunables::{Setting, Tunable, TunableError};
 
 /// Requested settings: a value for each kind, and a bit for each kind that the completer has not
 /// applied yet. Written by any thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Requests<M: Sharing> {
     pending: M::Word,
     values: [M::Word; Tunable::ALL.len()],
 }
 
 impl<M: Sharing> Requests<M> {
-    pub(super) fn new() -> Self {
-        Self {
-            pending: M::Word::new(0),
-            values: core::array::from_fn(|_| M::Word::new(0)),
-        }
-    }
-
     /// Requests a setting. Of two concurrent requests of one kind, one wins.
     pub(super) fn request(&self, setting: Setting) {
-        let kind = setting.tunable() as usize;
-        self.values[kind].store(setting.value());
+        let kind = setting.tunable as usize;
+        self.values[kind].store(setting.value);
         self.pending.set_bits(1 << kind);
     }
 
@@ -33,9 +26,8 @@ impl<M: Sharing> Requests<M> {
         let requested = Tunable::ALL.into_iter().zip(&self.values);
         requested.filter_map(move |(tunable, value)| {
             let is_requested = kinds & 1 << tunable as usize != 0;
-            is_requested
-                .then(|| tunable.setting(value.load()))
-                .flatten()
+            let value = value.load();
+            is_requested.then_some(Setting { tunable, value })
         })
     }
 
@@ -55,7 +47,7 @@ impl<M: Sharing> Requests<M> {
 }
 
 /// The settings of the limit, for other threads. Written by the completer only.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PublishedSettings<M: Sharing> {
     limit: M::Word,
     min_limit: M::Word,
@@ -66,16 +58,6 @@ pub(super) struct PublishedSettings<M: Sharing> {
 }
 
 impl<M: Sharing> PublishedSettings<M> {
-    pub(super) fn new() -> Self {
-        Self {
-            limit: M::Word::new(0),
-            min_limit: M::Word::new(0),
-            max_limit: M::Word::new(0),
-            hold_time_ns: M::Wide::new(0),
-            early: M::Word::new(0),
-        }
-    }
-
     #[inline]
     pub(super) fn set_limit(&self, limit: u32) {
         self.limit.store(limit);
@@ -114,13 +96,14 @@ pub(super) fn check<M: Sharing>(
     requests: &Requests<M>,
     setting: Setting,
 ) -> Result<(), TunableError> {
+    setting.tunable.check_writable()?;
     let check = |mut config: Config| {
         setting.change(&mut config);
         config.validate()
     };
     check(requests.requested(current))
         .or_else(|_| check(current))
-        .map_err(|error| TunableError::Rejected(setting.tunable(), error))
+        .map_err(|error| TunableError::Rejected(setting.tunable, error))
 }
 
 #[cfg(test)]
@@ -132,16 +115,20 @@ mod tests {
     use super::*;
     use crate::sharing::{Local, Threads};
 
+    fn setting(tunable: Tunable, value: u32) -> Setting {
+        Setting { tunable, value }
+    }
+
     fn requests_are_taken_once<M: Sharing>() {
-        let requests = Requests::<M>::new();
+        let requests = Requests::<M>::default();
         let taken = || requests.take().map(|all| all.collect::<Vec<_>>());
         assert_eq!(taken(), None);
-        requests.request(Setting::LimitMax(9));
-        requests.request(Setting::LimitMin(5));
-        requests.request(Setting::LimitMin(7));
+        requests.request(setting(Tunable::LimitMax, 9));
+        requests.request(setting(Tunable::LimitMin, 5));
+        requests.request(setting(Tunable::LimitMin, 7));
         let wanted = requests.requested(Config::default());
         assert_eq!((wanted.min_limit, wanted.max_limit), (7, 9));
-        let both = [Setting::LimitMin(7), Setting::LimitMax(9)];
+        let both = [setting(Tunable::LimitMin, 7), setting(Tunable::LimitMax, 9)];
         assert_eq!(taken().as_deref(), Some(&both[..]));
         assert_eq!(taken(), None);
         assert_eq!(requests.requested(Config::default()), Config::default());
@@ -155,21 +142,24 @@ mod tests {
 
     #[test]
     fn request_is_checked_against_pending_ones() {
-        let requests = Requests::<Threads>::new();
+        let requests = Requests::<Threads>::default();
         let current = Config {
             max_limit: 10,
             ..Config::default()
         };
-        let min = Setting::LimitMin(20);
+        let min = setting(Tunable::LimitMin, 20);
         assert!(check(current, &requests, min).is_err());
-        requests.request(Setting::LimitMax(30));
+        requests.request(setting(Tunable::LimitMax, 30));
         assert_eq!(check(current, &requests, min), Ok(()));
-        assert_eq!(check(current, &requests, Setting::LimitMin(5)), Ok(()));
+        assert_eq!(
+            check(current, &requests, setting(Tunable::LimitMin, 5)),
+            Ok(())
+        );
     }
 
     #[test]
     fn early_completions_are_shown_as_no_limit() {
-        let settings = PublishedSettings::<Threads>::new();
+        let settings = PublishedSettings::<Threads>::default();
         settings.set_config(&Config {
             limit: 5,
             ..Config::default()

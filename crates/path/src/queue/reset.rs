@@ -11,7 +11,7 @@ use crate::sharing::{Sharing, Word};
 ///
 /// A tag counts the resets with seven bits. A packet that returns after exactly 128 resets (or a
 /// multiple) counts as one of the current epoch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Reset<M: Sharing> {
     /// Written by any thread.
     requested: M::Word,
@@ -22,14 +22,6 @@ pub(super) struct Reset<M: Sharing> {
 }
 
 impl<M: Sharing> Reset<M> {
-    pub(super) fn new() -> Self {
-        Self {
-            requested: M::Word::new(0),
-            begun: M::Word::new(0),
-            ended: M::Word::new(0),
-        }
-    }
-
     /// Requests a reset, unless a requested one has not begun. Two concurrent requests give one
     /// reset or two.
     pub(super) fn request(&self) {
@@ -85,7 +77,7 @@ mod tests {
 
     #[test]
     fn reset_has_request_begin_and_end() {
-        let reset = Reset::<Threads>::new();
+        let reset = Reset::<Threads>::default();
         assert!(!reset.is_requested() && !reset.concerns(0));
         reset.request();
         reset.request();
@@ -100,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_request_during_a_reset_is_not_lost() {
-        let reset = Reset::<Threads>::new();
+        let reset = Reset::<Threads>::default();
         reset.request();
         reset.begin();
         reset.request();
@@ -112,7 +104,7 @@ mod tests {
 
     #[test]
     fn two_resets_may_begin_before_the_first_ends() {
-        let reset = Reset::<Threads>::new();
+        let reset = Reset::<Threads>::default();
         for _ in 0..2 {
             reset.request();
             reset.begin();

@@ -20,18 +20,10 @@ pub(super) struct SendHalf<Q, A> {
     pub qdisc: Q,
     pub outlet: Outlet<A>,
     /// The last reset that ended.
-    epoch: u32,
+    pub epoch: u32,
 }
 
 impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
-    pub(super) fn new(qdisc: Q, outlet: Outlet<A>) -> Self {
-        Self {
-            qdisc,
-            outlet,
-            epoch: 0,
-        }
-    }
-
     #[inline(always)]
     pub(super) fn enqueue<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
         &mut self,

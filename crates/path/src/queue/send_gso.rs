@@ -100,8 +100,8 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
             return None;
         };
         let (all_bytes, is_first) = (plan.bytes_of(chunks), plan.is_first());
-        self.outlet.gso.segmenter.as_mut()?.begin(&plan);
-        let submitted = self.submit_chunks(ring, packet, plan, chunks, at)?;
+        self.outlet.gso.segmenter.begin(&plan);
+        let submitted = self.submit_chunks(ring, packet, plan, chunks, at);
         let sent = submitted.chunks;
         let tried = sent + u32::from(submitted.rejected.is_some());
         self.outlet.kick_pending |= sent > 0;
@@ -128,13 +128,13 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         mut plan: Plan,
         chunks: u32,
         at: &mut Context<'_, S, P>,
-    ) -> Option<Submitted> {
+    ) -> Submitted {
         let mut submit = |chunk: Packet| {
             at.probe.event(at.now_ns, Event::Sent(&chunk));
             ring.submit(chunk, at.now_ns).err()
         };
         let (is_all, tag) = (chunks == plan.chunks(), self.outlet.tag);
-        let segmenter = self.outlet.gso.segmenter.as_mut()?;
+        let segmenter = &mut self.outlet.gso.segmenter;
         let (mut sent, mut rejected) = (0, None);
         while sent < chunks - u32::from(is_all) && rejected.is_none() {
             rejected = submit(plan.chunk(&packet, tag));
@@ -146,23 +146,23 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         let bytes = plan.bytes * sent;
         segmenter.went(&plan, &mut packet, sent);
         if !is_all || rejected.is_some() {
-            return Some(Submitted {
+            return Submitted {
                 chunks: sent,
                 bytes,
                 rejected,
                 remainder: Some(packet),
-            });
+            };
         }
         let last = segmenter.last(&plan, packet, tag);
         let last_bytes = last.wire_bytes();
         let rejected = submit(last);
         let is_sent = rejected.is_none();
-        Some(Submitted {
+        Submitted {
             chunks: sent + u32::from(is_sent),
             bytes: bytes + if is_sent { last_bytes } else { 0 },
             rejected,
             remainder: None,
-        })
+        }
     }
 
     /// Counts chunks before the device can see them: as many as may be sent now. Returns `None` if
@@ -252,15 +252,11 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         count_drop(counters, reason);
         at.probe.event(at.now_ns, Event::Dropped(object, reason));
         at.sink.segments_dropped(unsent, reason);
-        let ended = self
-            .outlet
-            .gso
-            .segmenter
-            .as_mut()
-            .and_then(|segmenter| match remainder {
-                Some(remainder) => segmenter.dropped(remainder, reason),
-                None => segmenter.last_rejected(object),
-            });
+        let segmenter = &mut self.outlet.gso.segmenter;
+        let ended = match remainder {
+            Some(remainder) => segmenter.dropped(remainder, reason),
+            None => segmenter.last_rejected(object),
+        };
         if let Some(EndedPacket { whole, .. }) = ended {
             at.sink.dropped(whole, reason);
         }

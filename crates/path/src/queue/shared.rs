@@ -33,6 +33,7 @@ pub(crate) struct Shared<M: Sharing> {
 }
 
 /// Written by any thread.
+#[derive(Default)]
 pub(super) struct Others<M: Sharing> {
     /// `true` after one half was dropped.
     closed: Flag<M::Word>,
@@ -48,15 +49,11 @@ impl<M: Sharing> Shared<M> {
             completer_waker: config.completer_waker.clone(),
             ledger: Ledger::new(limit),
             generations: Generations::new(config.stall_threshold_ns),
-            reset: Reset::new(),
-            sender: SenderCells::new().into(),
-            completer: CompleterCells::new().into(),
-            settings: PublishedSettings::new().into(),
-            others: Others {
-                closed: Flag::new(false),
-                requests: Requests::new(),
-            }
-            .into(),
+            reset: Reset::default(),
+            sender: SenderCells::default().into(),
+            completer: CompleterCells::default().into(),
+            settings: PublishedSettings::default().into(),
+            others: Others::default().into(),
             chunk_bytes: M::Word::new(u32::MAX),
         }
     }

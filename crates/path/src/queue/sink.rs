@@ -11,7 +11,7 @@ use crate::sharing::Sharing;
 pub(super) struct CountingSink<'a, 'b, M: Sharing, S: ?Sized, P> {
     pub at: Context<'b, S, P>,
     pub cells: &'a SenderCells<M>,
-    pub segmenter: &'a mut Option<LateSegmenter>,
+    pub segmenter: &'a mut LateSegmenter,
 }
 
 impl<M: Sharing, S: PacketSink + ?Sized, P: Probe> PacketSink for CountingSink<'_, '_, M, S, P> {
@@ -34,7 +34,7 @@ pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     packet: Packet,
     reason: DropReason,
     cells: &SenderCells<M>,
-    segmenter: &mut Option<LateSegmenter>,
+    segmenter: &mut LateSegmenter,
     at: &mut Context<'_, S, P>,
 ) {
     count_drop(cells, reason);
@@ -45,10 +45,7 @@ pub(super) fn dropped<M: Sharing, S: PacketSink + ?Sized, P: Probe>(
     add(&cells.dropped_segments, packet.segments().into());
     at.sink.segments_dropped(&packet, reason);
     // With the remainder the whole packet ends, unless a chunk of it is in the device.
-    let ended = segmenter
-        .as_mut()
-        .and_then(|segmenter| segmenter.dropped(packet, reason));
-    if let Some(ended) = ended {
+    if let Some(ended) = segmenter.dropped(packet, reason) {
         at.sink.dropped(ended.whole, reason);
     }
 }

@@ -59,7 +59,7 @@ pub(super) enum SentIn {
 
 /// Packets that returned and are not counted yet. Stored with the queue, so that a sink that panics
 /// loses none of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Sorter {
     /// The tag of packets of the newest generation.
     pub tag: Tag,
@@ -75,11 +75,7 @@ impl Sorter {
     pub(super) fn new(tag: Tag) -> Self {
         Self {
             tag,
-            current: Count::default(),
-            older: Count::default(),
-            stale_packets: 0,
-            unknown_packets: 0,
-            has_other: false,
+            ..Self::default()
         }
     }
 

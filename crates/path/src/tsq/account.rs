@@ -1,6 +1,5 @@
 //! The budget of one flow.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -8,13 +7,13 @@ use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicU32, AtomicUsize, Ordering};
 
 use super::owner_lock::OwnerLock;
-use super::settings::{SendRequest, Settings, Totals};
+use super::settings::{SendRequest, Settings};
 use crate::gate::Gate;
 
 /// Flags in [`FlowAccount::state`]; the lower bits count the packets below the socket. There are
 /// never 2^29 packets, because each is a descriptor of 24 bytes.
 const OPEN: u32 = 1 << 31;
-/// On a deferred list.
+/// On the deferred list.
 const LISTED: u32 = 1 << 30;
 /// A runner processes it.
 const RUNNING: u32 = 1 << 29;
@@ -27,9 +26,8 @@ const ALWAYS_PACKETS: u32 = 1;
 /// The state that all flows, packets and runners of a table share.
 #[derive(Debug)]
 pub(super) struct SharedState {
-    /// The deferred lists, each with room for the slots of all flows: many threads push, the
-    /// thread of a list pops.
-    pub lists: Box<[ConcurrentQueue<u32>]>,
+    /// The deferred list, with room for the slots of all flows: many threads push, one pops.
+    pub list: ConcurrentQueue<u32>,
     pub settings: Settings,
     /// The slot at which the search for a free one begins.
     pub next_slot: AtomicU32,
@@ -39,23 +37,14 @@ pub(super) struct SharedState {
 }
 
 impl SharedState {
-    pub(crate) fn new(flows: u32, settings: Settings, lists: u32) -> Self {
-        let list = |_| ConcurrentQueue::bounded(flows as usize);
+    pub(crate) fn new(flows: u32, settings: Settings) -> Self {
         Self {
-            lists: (0..lists).map(list).collect(),
+            list: ConcurrentQueue::bounded(flows as usize),
             settings,
             next_slot: AtomicU32::new(0),
             throttled: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
             deferred_to_owner: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn totals(&self) -> Totals {
-        Totals {
-            throttled: self.throttled.load(Ordering::Relaxed) as u64,
-            deferred: self.deferred.load(Ordering::Relaxed) as u64,
-            deferred_to_owner: self.deferred_to_owner.load(Ordering::Relaxed) as u64,
         }
     }
 }
@@ -75,10 +64,6 @@ pub(crate) struct FlowAccount {
     pub(super) lock: OwnerLock,
     /// The number that is passed to `send` when the flow is run.
     pub(super) tag: AtomicU32,
-    /// The deferred list of the flow.
-    list: AtomicU32,
-    pub(super) throttled: AtomicUsize,
-    pub(super) deferred: AtomicUsize,
 }
 
 impl fmt::Debug for FlowAccount {
@@ -96,16 +81,13 @@ impl FlowAccount {
             charged_bytes: AtomicUsize::new(0),
             limit_bytes: AtomicU32::new(0),
             throttle: Gate::new(),
-            lock: OwnerLock::new(),
+            lock: OwnerLock::default(),
             tag: AtomicU32::new(0),
-            list: AtomicU32::new(0),
-            throttled: AtomicUsize::new(0),
-            deferred: AtomicUsize::new(0),
         }
     }
 
     /// Takes a free slot for a new flow.
-    pub(crate) fn try_open(&self, tag: u32, list: u32) -> bool {
+    pub(crate) fn try_open(&self, tag: u32) -> bool {
         // Marked as listed until it is ready, so that a final release of its former flow cannot
         // list it.
         let taken = self
@@ -118,9 +100,6 @@ impl FlowAccount {
         self.throttle.open();
         self.lock.reset();
         self.tag.store(tag, Ordering::Relaxed);
-        self.list.store(list, Ordering::Relaxed);
-        self.throttled.store(0, Ordering::Relaxed);
-        self.deferred.store(0, Ordering::Relaxed);
         // Release: a thread that sees the flow open sees its fields.
         self.state.store(OPEN, Ordering::Release);
         true
@@ -150,7 +129,7 @@ impl FlowAccount {
         self.state.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Releases the charge of a packet that ended, and puts its flow on its list if it was
+    /// Releases the charge of a packet that ended, and puts its flow on the list if it was
     /// throttled and has room now.
     pub(super) fn end_packet(&self, bytes: u32) {
         self.charged_bytes
@@ -163,11 +142,10 @@ impl FlowAccount {
         }
     }
 
-    /// Pushes the flow, which is on no list, to its list.
+    /// Pushes the flow, which is not on the deferred list, to it.
     pub(super) fn push(&self) {
-        let list = self.list.load(Ordering::Relaxed) as usize;
         // Cannot fail: the list has room for each slot, and a slot is on it at most once.
-        let _ = self.common.lists[list].push(self.slot);
+        let _ = self.common.list.push(self.slot);
     }
 
     /// Sets the limit for the next request of the owner.
@@ -197,7 +175,6 @@ impl FlowAccount {
         }
         let throttled = self.throttle.close_unless(|| self.has_room());
         if throttled && !was_throttled {
-            self.throttled.fetch_add(1, Ordering::Relaxed);
             self.common.throttled.fetch_add(1, Ordering::Relaxed);
         }
         !throttled
@@ -209,10 +186,7 @@ impl FlowAccount {
 
     /// For the thread that made room: returns `true` if the flow was throttled and must be listed.
     fn must_defer(&self) -> bool {
-        self.throttle.open_if(|| self.has_room()) && {
-            self.deferred.fetch_add(1, Ordering::Relaxed);
-            self.mark_listed()
-        }
+        self.throttle.open_if(|| self.has_room()) && self.mark_listed()
     }
 
     /// Returns `true` if the caller must list the flow.

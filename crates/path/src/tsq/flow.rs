@@ -2,8 +2,6 @@
 
 use alloc::sync::Arc;
 
-use taut_dql::sync::Ordering;
-
 use super::account::FlowAccount;
 use super::settings::SendRequest;
 
@@ -16,12 +14,8 @@ pub struct FlowSnapshot {
     pub packets: u32,
     /// The current limit, in bytes.
     pub limit_bytes: u64,
-    /// It found no room and is not on a deferred list yet.
+    /// It found no room and is not on the deferred list yet.
     pub is_throttled: bool,
-    /// Times that it was throttled.
-    pub throttled: u64,
-    /// Times that it was put on a deferred list.
-    pub deferred: u64,
 }
 
 /// A flow's budget, for its owner. Dropping it ends the flow. Packets below the socket keep its
@@ -37,7 +31,7 @@ impl Flow {
     }
 
     /// Returns `true` if a packet may be sent now. Otherwise the flow is throttled, and is put
-    /// on a deferred list when there is room. Call it only with something to send. A release on
+    /// on the deferred list when there is room. Call it only with something to send. A release on
     /// another thread can make room at any time.
     pub fn may_send(&self, request: SendRequest) -> bool {
         self.account.set_request(request);
@@ -76,8 +70,6 @@ impl Flow {
             packets: account.packets(),
             limit_bytes: account.limit_bytes(),
             is_throttled: account.is_throttled(),
-            throttled: account.throttled.load(Ordering::Relaxed) as u64,
-            deferred: account.deferred.load(Ordering::Relaxed) as u64,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use taut_dql::sync::Ordering;
+use taut_dql::sync::{AtomicUsize, Ordering};
 
 use super::account::{FlowAccount, SharedState};
 use super::charges::Charges;
@@ -11,8 +11,6 @@ use super::settings::{Settings, Sizing, Totals};
 
 /// The maximum number of flows of a table.
 pub const MAX_FLOWS: u32 = 1 << 20;
-/// Maximum number of deferred lists.
-const MAX_LISTS: u32 = 64;
 
 /// The table of the budgets of many flows, allocated once for their maximum number. A clone is the
 /// same table. Not related to the [budget](crate::budget) that queues share.
@@ -28,17 +26,6 @@ pub enum FlowBudgetsError {
     /// The number of flows is 0 or above [`MAX_FLOWS`].
     #[error("flows is {0}; allowed: 1 to {max}", max = MAX_FLOWS)]
     Flows(u32),
-    /// The number of deferred lists is out of range.
-    #[error("lists is {0}; allowed: 1 to {max}", max = MAX_LISTS)]
-    Lists(u32),
-    /// The deferred list does not exist.
-    #[error("deferred list is {list}; allowed: below {lists}")]
-    List {
-        /// Its number.
-        list: u32,
-        /// Number of lists.
-        lists: u32,
-    },
     /// Every slot of the table is taken, by flows or by packets of ended flows.
     #[error("all {flows} budgets are in use")]
     Full {
@@ -51,25 +38,22 @@ pub enum FlowBudgetsError {
 }
 
 impl FlowBudgets {
-    /// Creates a table for `flows` flows with this many deferred lists (1 to 64), one for each
-    /// thread that runs flows. A list takes 16 bytes for each flow.
+    /// Creates a table for `flows` flows with a deferred list, which one thread runs.
     ///
-    /// A thread that runs a list waits for a thread that adds to it, which takes some instructions.
-    /// So it must not preempt that thread on the same processor, as an interrupt handler does.
+    /// The thread that runs the list waits for a thread that adds to it, which takes some
+    /// instructions. So it must not preempt that thread on the same processor, as an interrupt
+    /// handler does.
     ///
     /// # Errors
-    /// If the number of flows or of lists is out of range, or the settings are invalid.
-    pub fn new(flows: u32, settings: Settings, lists: u32) -> Result<Self, FlowBudgetsError> {
+    /// If the number of flows is out of range, or the settings are invalid.
+    pub fn new(flows: u32, settings: Settings) -> Result<Self, FlowBudgetsError> {
         if !(1..=MAX_FLOWS).contains(&flows) {
             return Err(FlowBudgetsError::Flows(flows));
-        }
-        if !(1..=MAX_LISTS).contains(&lists) {
-            return Err(FlowBudgetsError::Lists(lists));
         }
         if settings.sizing == (Sizing::Rate { time_ns: 0 }) {
             return Err(FlowBudgetsError::RateTimeZero);
         }
-        let common = Arc::new(SharedState::new(flows, settings, lists));
+        let common = Arc::new(SharedState::new(flows, settings));
         let account = |slot| Arc::new(FlowAccount::new(common.clone(), slot));
         Ok(Self {
             accounts: (0..flows).map(account).collect(),
@@ -77,20 +61,16 @@ impl FlowBudgets {
         })
     }
 
-    /// Creates a budget for a new flow. `tag` identifies it when deferred list `list` is run.
+    /// Creates a budget for a new flow. `tag` identifies it when the deferred list is run.
     ///
     /// # Errors
-    /// If there is no such list, or no free slot.
-    pub fn open(&self, tag: u32, list: u32) -> Result<Flow, FlowBudgetsError> {
-        let lists = self.common.lists.len() as u32;
-        if list >= lists {
-            return Err(FlowBudgetsError::List { list, lists });
-        }
+    /// If there is no free slot.
+    pub fn open(&self, tag: u32) -> Result<Flow, FlowBudgetsError> {
         let flows = self.accounts.len() as u32;
         let first = self.common.next_slot.load(Ordering::Relaxed);
         let mut slots = (first..flows).chain(0..first.min(flows));
         let slot = slots
-            .find(|&slot| self.accounts[slot as usize].try_open(tag, list))
+            .find(|&slot| self.accounts[slot as usize].try_open(tag))
             .ok_or(FlowBudgetsError::Full { flows })?;
         self.common.next_slot.store(slot + 1, Ordering::Relaxed);
         Ok(Flow::new(self.accounts[slot as usize].clone()))
@@ -102,14 +82,11 @@ impl FlowBudgets {
         Charges::new(self.accounts.clone(), frames)
     }
 
-    /// For the thread of `list`: calls `send` with the tag of each flow that has room again. A flow
+    /// Runs the deferred list: calls `send` with the tag of each flow that has room again. A flow
     /// that its owner has locked is left to the owner. Returns the number of flows on the list. If
-    /// `send` panics, its flow is put on its deferred list again, behind those that were not run
-    /// yet.
-    pub fn run_deferred(&self, list: u32, mut send: impl FnMut(u32)) -> u32 {
-        let Some(list) = self.common.lists.get(list as usize) else {
-            return 0;
-        };
+    /// `send` panics, its flow is put on the list again, behind those that were not run yet.
+    pub fn run_deferred(&self, mut send: impl FnMut(u32)) -> u32 {
+        let list = &self.common.list;
         let mut run = 0;
         // A flow that is listed in the meantime belongs to the next run.
         for _ in 0..list.len() {
@@ -132,11 +109,10 @@ impl FlowBudgets {
         run
     }
 
-    /// Returns `true` if flows are on `list`. A thread that frees packets calls it afterwards, and
-    /// wakes the thread of the list.
-    pub fn has_deferred(&self, list: u32) -> bool {
-        let list = self.common.lists.get(list as usize);
-        list.is_some_and(|list| !list.is_empty())
+    /// Returns `true` if flows are on the deferred list. A thread that frees packets calls it
+    /// afterwards, and wakes the thread that runs the list.
+    pub fn has_deferred(&self) -> bool {
+        !self.common.list.is_empty()
     }
 
     /// Returns the memory of all packets below the sockets, in bytes, including those of ended
@@ -156,7 +132,12 @@ impl FlowBudgets {
 
     /// Returns counters over all flows.
     pub fn totals(&self) -> Totals {
-        self.common.totals()
+        let total = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) as u64;
+        Totals {
+            throttled: total(&self.common.throttled),
+            deferred: total(&self.common.deferred),
+            deferred_to_owner: total(&self.common.deferred_to_owner),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! owner:  Flow::may_send -> Charges::charge -> Queue::enqueue    (no room: the flow is throttled)
-//! queue:  the packet ends -> ReleasingSink releases its charge -> the flow is on a deferred list
+//! queue:  the packet ends -> ReleasingSink releases its charge -> the flow is on the deferred list
 //! runner: FlowBudgets::run_deferred -> the owner's send, or left to an owner that has the lock
 //! ```
 //!
@@ -13,17 +13,17 @@
 //! charge at a time, so no charge is released twice.
 //!
 //! The completion does not wake the flow: it might run within a call of the sender, and the flow
-//! would then send from within that call. The flow is put on a deferred list, one for each sending
-//! thread.
+//! would then send from within that call. The flow is put on the deferred list of its table. Use a
+//! table for each thread that runs flows.
 //!
 //! ```
 //! use taut_path::pool::FramePool;
 //! use taut_path::tsq::{FlowBudgets, ReleasingSink, SendRequest, Settings, memory_bytes};
 //!
 //! let mut pool = FramePool::new(16, 2048);
-//! let budgets = FlowBudgets::new(1, Settings::default(), 1)?;
+//! let budgets = FlowBudgets::new(1, Settings::default())?;
 //! let charges = budgets.charges(pool.frames());
-//! let flow = budgets.open(7, 0)?;
+//! let flow = budgets.open(7)?;
 //!
 //! let charge_bytes = memory_bytes(1_514, None);
 //! let request = SendRequest { packet_bytes: charge_bytes, rate_bytes_per_s: 0 };

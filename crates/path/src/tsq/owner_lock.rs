@@ -5,6 +5,7 @@ use taut_dql::sync::{AtomicU32, Ordering};
 #[cfg(all(test, loom))]
 mod models;
 
+/// Also of a new lock.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 /// Held, and another thread found work in the meantime.
@@ -12,19 +13,12 @@ const MARKED: u32 = 2;
 
 /// Ownership lock of a flow. A thread that finds it locked marks it. The owner then processes the
 /// flow again before it unlocks, as a socket's owner does.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OwnerLock {
     state: AtomicU32,
 }
 
 impl OwnerLock {
-    /// An unlocked lock.
-    pub(super) fn new() -> Self {
-        Self {
-            state: AtomicU32::new(FREE),
-        }
-    }
-
     /// Locks the flow, or marks it for its owner. If this returns `true`, do the work and call
     /// [`try_unlock`](Self::try_unlock). Otherwise the owner does the work.
     pub(super) fn try_lock_or_mark(&self) -> bool {

@@ -63,7 +63,7 @@ impl Settings {
 pub struct Totals {
     /// Times that a flow was throttled.
     pub throttled: u64,
-    /// Times that a flow was put on a deferred list.
+    /// Times that a flow was put on the deferred list.
     pub deferred: u64,
     /// Times that a deferred flow was left to its owner, which had locked it.
     pub deferred_to_owner: u64,

@@ -8,7 +8,7 @@ use std::task::Waker;
 use crate::support::{Books, Broken, SharedRing, Wakes, packet};
 use taut_dql::Config;
 use taut_path::budget::{self, Budget, Member};
-use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Limit, NamedLimit};
+use taut_path::limit::{CompletionBatch, Dynamic, Fixed, Limit};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, QueueConfigError, Sender};
 use taut_path::{AnyLimit, Queue, QueueConfig, Stop};
@@ -354,8 +354,6 @@ impl fmt::Display for PanicsOnce {
         f.write_str("panics-once")
     }
 }
-
-impl NamedLimit for PanicsOnce {}
 
 impl Limit for PanicsOnce {
     fn begin(&mut self, _now_ns: u64) {}

@@ -6,7 +6,7 @@ use taut_path::driver::testing::mock;
 use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use taut_path::limit::AnyLimit;
 use taut_path::pool::FramePool;
-use taut_path::tunables::Setting;
+use taut_path::tunables::{Setting, Tunable};
 use taut_path::{Event, Probe, Queue, Stop};
 
 /// Records changes of the completion status.
@@ -79,7 +79,12 @@ fn monitor_shows_early_completions() {
     }
     assert_eq!(sender.run(1, &mut pool), Stop::RingFull);
     // A setting is checked against the rule's own settings, not against the disabled limit.
-    watch.set(Setting::LimitMax(40)).expect("allowed");
+    watch
+        .set(Setting {
+            tunable: Tunable::LimitMax,
+            value: 40,
+        })
+        .expect("allowed");
     device.set_completions_valid(true);
     completer.complete(2, &mut pool).expect("completes");
     assert_eq!(watch.snapshot().queue.limit, 40);

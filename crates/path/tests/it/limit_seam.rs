@@ -8,7 +8,7 @@ use taut_dql::{Config, Error};
 use taut_path::limit::{CompletionBatch, Fixed, Limit, Needs, StandaloneLimit, Unit};
 use taut_path::qdisc::{Backlog, Fifo, Qdisc};
 use taut_path::queue::QueueConfig;
-use taut_path::tunables::Setting;
+use taut_path::tunables::{Setting, Tunable};
 use taut_path::{Packet, PacketSink, Queue, Stop};
 
 /// The checked fields of a completion batch.
@@ -138,7 +138,10 @@ fn ring_units_clear_after_limit_stop() {
     let (limit, log) = recording_limit(Fixed::bytes(10_000));
     let mut bench = Bench::new(limit, 8);
     let mut stops_at = |limit_bytes: u32, stop: Stop<_>| {
-        let setting = Setting::LimitMax(limit_bytes);
+        let setting = Setting {
+            tunable: Tunable::LimitMax,
+            value: limit_bytes,
+        };
         bench
             .queue
             .set(setting)

@@ -27,8 +27,6 @@ impl std::fmt::Display for Three {
     }
 }
 
-impl NamedLimit for Three {}
-
 const THREE: LimitInfo = LimitInfo {
     name: "three",
     usage: "three[:N]",

@@ -167,10 +167,10 @@ impl<L: Limit> World<L> {
             .probe(Ear::default())
             .config(config)
             .build(0);
-        let budgets = FlowBudgets::new(1, Settings::default(), 1).expect("valid");
+        let budgets = FlowBudgets::new(1, Settings::default()).expect("valid");
         Self {
             queue: queue.expect("valid settings"),
-            flow: budgets.open(0, 0).expect("free"),
+            flow: budgets.open(0).expect("free"),
             charges: budgets.charges(250),
             below: Below::default(),
             frames: 0,

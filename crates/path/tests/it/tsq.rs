@@ -67,13 +67,13 @@ fn budgets(flows: u32, limit_bytes: u32) -> Table {
         sizing: Sizing::Fixed,
         limit_bytes,
     };
-    Table::of(FlowBudgets::new(flows, settings, 1).expect("valid settings"))
+    Table::of(FlowBudgets::new(flows, settings).expect("valid settings"))
 }
 
 /// Returns the tags on the first list.
 fn deferred(budgets: &FlowBudgets) -> Vec<u32> {
     let mut tags = Vec::new();
-    budgets.run_deferred(0, |tag| tags.push(tag));
+    budgets.run_deferred(|tag| tags.push(tag));
     tags
 }
 
@@ -98,12 +98,13 @@ fn flow_exceeds_its_limit_by_one_packet() {
         (2 * 2_304 - 1, 2),
     ] {
         let budgets = budgets(1, limit_bytes);
-        let flow = budgets.open(7, 0).expect("a slot");
+        let flow = budgets.open(7).expect("a slot");
         let below = budgets.fill(&flow);
         assert_eq!(below.len(), packets, "limit {limit_bytes}");
         let seen = flow.snapshot();
         assert_eq!(seen.charged_bytes, below.len() as u64 * 2_304);
-        assert_eq!((seen.packets as usize, seen.throttled), (below.len(), 1));
+        assert_eq!(seen.packets as usize, below.len());
+        assert_eq!(budgets.totals().throttled, 1);
         assert!(seen.is_throttled);
         below.into_iter().for_each(|packet| budgets.end(packet));
     }
@@ -112,7 +113,7 @@ fn flow_exceeds_its_limit_by_one_packet() {
 #[test]
 fn flow_with_at_most_one_packet_may_send() {
     let budgets = budgets(1, 0);
-    let flow = budgets.open(0, 0).expect("a slot");
+    let flow = budgets.open(0).expect("a slot");
     let below = budgets.fill(&flow);
     assert_eq!(below.len(), 2, "whatever the limit and their size");
     below.into_iter().for_each(|packet| budgets.end(packet));
@@ -122,8 +123,8 @@ fn flow_with_at_most_one_packet_may_send() {
 #[test]
 fn only_throttled_flows_with_room_are_listed_once() {
     let budgets = budgets(3, 4_000);
-    let idle = budgets.open(1, 0).expect("a slot");
-    let flow = budgets.open(2, 0).expect("a slot");
+    let idle = budgets.open(1).expect("a slot");
+    let flow = budgets.open(2).expect("a slot");
     let mut below = budgets.fill(&flow);
     assert_eq!(deferred(&budgets), [], "no room yet");
     below.push(budgets.charged(&idle, 100_000));
@@ -132,21 +133,20 @@ fn only_throttled_flows_with_room_are_listed_once() {
         !flow.snapshot().is_throttled,
         "no check needed, the flag is cleared"
     );
-    assert!(budgets.has_deferred(0));
+    assert!(budgets.has_deferred());
     assert_eq!(deferred(&budgets), [2]);
     assert_eq!(deferred(&budgets), [], "told once");
     assert_eq!(
         (budgets.totals().throttled, budgets.totals().deferred),
         (1, 1)
     );
-    assert_eq!(flow.snapshot().deferred, 1);
 }
 
 #[test]
 fn list_runs_in_order_of_releases() {
     let budgets = budgets(5, 0);
     let flows: Vec<Flow> = (0..5)
-        .map(|tag| budgets.open(tag, 0).expect("a slot"))
+        .map(|tag| budgets.open(tag).expect("a slot"))
         .collect();
     let mut below: Vec<Vec<Packet>> = flows.iter().map(|flow| budgets.fill(flow)).collect();
     for flow in [3, 0, 4, 1] {
@@ -160,29 +160,9 @@ fn list_runs_in_order_of_releases() {
 }
 
 #[test]
-fn flow_is_put_on_its_own_list() {
-    let settings = Settings {
-        limit_bytes: 0,
-        ..Settings::default()
-    };
-    let budgets = Table::of(FlowBudgets::new(2, settings, 2).expect("valid settings"));
-    let flows = [0, 1].map(|list| budgets.open(10 + list, list).expect("a slot"));
-    let below = flows.each_ref().map(|flow| budgets.fill(flow));
-    below
-        .into_iter()
-        .flatten()
-        .for_each(|packet| budgets.end(packet));
-    let mut tags = Vec::new();
-    budgets.run_deferred(1, |tag| tags.push(tag));
-    assert_eq!(tags, [11]);
-    assert!(budgets.has_deferred(0) && !budgets.has_deferred(1));
-    assert_eq!(deferred(&budgets), [10]);
-}
-
-#[test]
 fn locked_flow_is_left_to_its_owner() {
     let budgets = budgets(1, 0);
-    let flow = budgets.open(9, 0).expect("a slot");
+    let flow = budgets.open(9).expect("a slot");
     let below = budgets.fill(&flow);
     assert!(flow.try_lock_or_mark(), "the application has the lock");
     below.into_iter().for_each(|packet| budgets.end(packet));
@@ -194,19 +174,19 @@ fn locked_flow_is_left_to_its_owner() {
     assert_eq!(budgets.totals().deferred_to_owner, 1);
     assert!(!flow.try_unlock(), "there is work to do");
     assert!(flow.try_unlock());
-    assert!(!budgets.has_deferred(0));
+    assert!(!budgets.has_deferred());
 }
 
 #[test]
 fn runner_processes_marks_set_while_it_sends() {
     let budgets = budgets(1, 0);
-    let flow = budgets.open(9, 0).expect("a slot");
+    let flow = budgets.open(9).expect("a slot");
     budgets
         .fill(&flow)
         .into_iter()
         .for_each(|packet| budgets.end(packet));
     let mut runs = 0;
-    budgets.run_deferred(0, |_| {
+    budgets.run_deferred(|_| {
         runs += 1;
         if runs == 1 {
             assert!(!flow.try_lock_or_mark(), "the runner has the lock");
@@ -219,11 +199,11 @@ fn runner_processes_marks_set_while_it_sends() {
 #[test]
 fn panicking_send_keeps_flows_listed_and_unlocked() {
     let budgets = budgets(3, 0);
-    let flows = [0, 1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
+    let flows = [0, 1, 2].map(|tag| budgets.open(tag).expect("a slot"));
     let below: Vec<Packet> = flows.iter().flat_map(|flow| budgets.fill(flow)).collect();
     below.into_iter().for_each(|packet| budgets.end(packet));
     let run = catch_unwind(AssertUnwindSafe(|| {
-        budgets.run_deferred(0, |tag| {
+        budgets.run_deferred(|tag| {
             assert!(!flows[tag as usize].try_lock_or_mark(), "the runner has it");
             panic!("in the first send");
         })
@@ -231,7 +211,7 @@ fn panicking_send_keeps_flows_listed_and_unlocked() {
     assert!(run.is_err());
     assert!(flows[0].try_lock_or_mark(), "it is unlocked");
     assert!(flows[0].try_unlock());
-    assert!(budgets.has_deferred(0));
+    assert!(budgets.has_deferred());
     // The flow that panicked comes last, so that the others run even if it always panics.
     assert_eq!(deferred(&budgets), [1, 2, 0]);
     for flow in &flows {
@@ -242,7 +222,7 @@ fn panicking_send_keeps_flows_listed_and_unlocked() {
     }
     assert_eq!(deferred(&budgets), [0, 1, 2]);
     drop(flows);
-    let again = [0, 1, 2].map(|tag| budgets.open(tag, 0));
+    let again = [0, 1, 2].map(|tag| budgets.open(tag));
     assert!(again.iter().all(Result::is_ok), "no slot stays taken");
 }
 
@@ -252,8 +232,8 @@ fn rate_sizing_follows_the_pacing_rate() {
         sizing: Sizing::Rate { time_ns: 1_000_000 },
         limit_bytes: 100_000,
     };
-    let budgets = FlowBudgets::new(1, settings, 1).expect("valid");
-    let flow = budgets.open(0, 0).expect("a slot");
+    let budgets = FlowBudgets::new(1, settings).expect("valid");
+    let flow = budgets.open(0).expect("a slot");
     for (rate_bytes_per_s, limit_bytes) in [
         (0, 4_608),
         (4_000_000, 4_608),
@@ -277,23 +257,20 @@ fn rate_sizing_follows_the_pacing_rate() {
 #[test]
 fn slot_is_reused_after_the_last_packet() {
     let budgets = budgets(2, 4_000);
-    let first = budgets.open(1, 0).expect("a slot");
-    let second = budgets.open(2, 0).expect("a slot");
+    let first = budgets.open(1).expect("a slot");
+    let second = budgets.open(2).expect("a slot");
     let mut below = budgets.fill(&first);
     drop(first);
-    let full = budgets.open(3, 0).map(drop);
+    let full = budgets.open(3).map(drop);
     assert_eq!(full, Err(FlowBudgetsError::Full { flows: 2 }));
     budgets.end(below.remove(0));
-    assert!(budgets.open(3, 0).is_err(), "one is still below");
+    assert!(budgets.open(3).is_err(), "one is still below");
     assert_eq!(budgets.charged_bytes(), 2_304, "and is still counted");
     below.into_iter().for_each(|packet| budgets.end(packet));
     assert_eq!(deferred(&budgets), [], "no open flow to list");
-    let third = budgets.open(3, 0).expect("the slot is free");
+    let third = budgets.open(3).expect("the slot is free");
     let fresh = third.snapshot();
-    assert_eq!(
-        (fresh.charged_bytes, fresh.packets, fresh.throttled),
-        (0, 0, 0)
-    );
+    assert_eq!((fresh.charged_bytes, fresh.packets), (0, 0));
     assert!(!fresh.is_throttled);
     drop(second);
 }
@@ -301,33 +278,29 @@ fn slot_is_reused_after_the_last_packet() {
 #[test]
 fn ended_flow_on_the_list_is_not_run() {
     let budgets = budgets(1, 0);
-    let flow = budgets.open(1, 0).expect("a slot");
+    let flow = budgets.open(1).expect("a slot");
     budgets
         .fill(&flow)
         .into_iter()
         .for_each(|packet| budgets.end(packet));
     drop(flow);
-    assert!(budgets.open(2, 0).is_err(), "it is on the list");
+    assert!(budgets.open(2).is_err(), "it is on the list");
     assert_eq!(deferred(&budgets), []);
-    assert!(budgets.open(2, 0).is_ok());
+    assert!(budgets.open(2).is_ok());
 }
 
 #[test]
 fn invalid_arguments_are_rejected() {
     for flows in [0, MAX_FLOWS + 1] {
-        let made = FlowBudgets::new(flows, Settings::default(), 1).map(drop);
+        let made = FlowBudgets::new(flows, Settings::default()).map(drop);
         assert_eq!(made, Err(FlowBudgetsError::Flows(flows)));
     }
     let rate_of_nothing = Settings {
         sizing: Sizing::Rate { time_ns: 0 },
         limit_bytes: 1,
     };
-    let made = FlowBudgets::new(1, rate_of_nothing, 1).map(drop);
+    let made = FlowBudgets::new(1, rate_of_nothing).map(drop);
     assert_eq!(made, Err(FlowBudgetsError::RateTimeZero));
-    assert!(FlowBudgets::new(1, Settings::default(), 0).is_err());
-    let budgets = budgets(1, 1);
-    let error = budgets.open(0, 4).map(drop).expect_err("there is one list");
-    assert_eq!(error.to_string(), "deferred list is 4; allowed: below 1");
 }
 
 #[test]
@@ -340,7 +313,7 @@ fn early_release_leaves_only_the_byte_limit() {
         (true, Fixed::bytes(3_000), 2),
     ] {
         let budgets = budgets(1, 4_000);
-        let flow = budgets.open(0, 0).expect("a slot");
+        let flow = budgets.open(0).expect("a slot");
         let mut queue = Queue::builder_for(FakeRing::new(64))
             .with_limit(limit)
             .build(0)
@@ -371,7 +344,7 @@ fn early_release_leaves_only_the_byte_limit() {
 #[test]
 fn frame_has_one_charge_at_a_time() {
     let budgets = budgets(2, LIMIT_2012_BYTES);
-    let [first, second] = [1, 2].map(|tag| budgets.open(tag, 0).expect("a slot"));
+    let [first, second] = [1, 2].map(|tag| budgets.open(tag).expect("a slot"));
     let packet = packet(7, 1_514).with_charge(2_304);
     assert!(budgets.charges.charge(&first, &packet));
     assert!(budgets.charges.charge(&second, &packet));
@@ -385,7 +358,7 @@ fn frame_has_one_charge_at_a_time() {
 #[test]
 fn frame_above_the_store_is_not_charged() {
     let mut budgets = budgets(1, LIMIT_2012_BYTES);
-    let flow = budgets.open(1, 0).expect("a slot");
+    let flow = budgets.open(1).expect("a slot");
     let packet = packet(1_000, 1_514);
     assert!(!budgets.charges.charge(&flow, &packet));
     assert!(!budgets.charges.release(packet.frame()));
@@ -399,7 +372,7 @@ fn frame_above_the_store_is_not_charged() {
 #[test]
 fn sink_releases_ended_packets_only() {
     let budgets = budgets(1, LIMIT_2012_BYTES);
-    let flow = budgets.open(1, 0).expect("a slot");
+    let flow = budgets.open(1).expect("a slot");
     let [mut freed, dropped, unknown] = [0; 3].map(|_| budgets.charged(&flow, 100));
     freed.set_ecn(Ecn::Marked);
     let mut books = Books::default();

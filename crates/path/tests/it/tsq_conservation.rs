@@ -114,7 +114,7 @@ impl<L: Limit> World<L> {
             .with_limit(limit)
             .config(config)
             .build(0);
-        let budgets = FlowBudgets::new(SLOTS, settings, 1).expect("valid settings");
+        let budgets = FlowBudgets::new(SLOTS, settings).expect("valid settings");
         Self {
             queue: queue.expect("valid settings"),
             charges: budgets.charges(1_000),
@@ -155,7 +155,7 @@ impl<L: Limit> World<L> {
     /// Runs the list; each flow on it may send again.
     fn run_deferred(&mut self) {
         let mut run = Vec::new();
-        self.budgets.run_deferred(0, |tag| run.push(tag));
+        self.budgets.run_deferred(|tag| run.push(tag));
         for tag in run {
             let flow = self.flows.iter().find(|(open, ..)| *open == tag);
             let (_, _, busy) = flow.expect("only open flows are run");
@@ -168,7 +168,7 @@ impl<L: Limit> World<L> {
         let sink = &mut ReleasingSink::new(&self.charges, &mut self.below);
         match *step {
             Step::Open => {
-                if let Ok(flow) = self.budgets.open(self.tags, 0) {
+                if let Ok(flow) = self.budgets.open(self.tags) {
                     self.flows.push((self.tags, flow, false));
                     self.tags += 1;
                 }
@@ -243,9 +243,9 @@ impl<L: Limit> World<L> {
         }
         assert_eq!(self.below.of(None), (0, 0));
         self.run_deferred();
-        assert!(!self.budgets.has_deferred(0));
+        assert!(!self.budgets.has_deferred());
         self.flows.clear();
-        let again: Vec<_> = (0..SLOTS).map(|tag| self.budgets.open(tag, 0)).collect();
+        let again: Vec<_> = (0..SLOTS).map(|tag| self.budgets.open(tag)).collect();
         assert!(again.iter().all(Result::is_ok), "no slot is lost");
     }
 }

@@ -212,18 +212,22 @@ fn stall_threshold_is_in_milliseconds() {
 }
 
 #[test]
-fn setting_returns_its_tunable_and_value() {
-    for (tunable, setting) in [
-        (Tunable::Limit, Setting::Limit(7)),
-        (Tunable::LimitMin, Setting::LimitMin(7)),
-        (Tunable::LimitMax, Setting::LimitMax(7)),
-        (Tunable::HoldTimeMs, Setting::HoldTimeMs(7)),
-        (Tunable::StallThresholdMs, Setting::StallThresholdMs(7)),
+fn setting_has_its_tunable_and_value() {
+    for tunable in [
+        Tunable::Limit,
+        Tunable::LimitMin,
+        Tunable::LimitMax,
+        Tunable::HoldTimeMs,
+        Tunable::StallThresholdMs,
     ] {
+        let setting = Setting { tunable, value: 7 };
         assert_eq!(tunable.parse("7"), Ok(setting));
-        assert_eq!((setting.tunable(), setting.value()), (tunable, 7));
         let mut bench = bench();
         assert_eq!(bench.queue.set(setting), Ok(()));
         assert_eq!(bench.queue.read(tunable), 7);
+    }
+    for tunable in [Tunable::Inflight, Tunable::StallCnt, Tunable::StallMax] {
+        let rejected = bench().queue.set(Setting { tunable, value: 7 });
+        assert_eq!(rejected, Err(TunableError::ReadOnly(tunable)));
     }
 }

@@ -8,7 +8,7 @@ use loom::thread;
 use crate::support::{Counts, Nothing, PACKET_BYTES, Reap, Submit, pair, send_until_asleep};
 use taut_dql::{Config, Error};
 use taut_path::budget::{self, Member};
-use taut_path::limit::{CompletionBatch, Fixed, Limit, NamedLimit, Needs};
+use taut_path::limit::{CompletionBatch, Fixed, Limit, Needs};
 use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Frame, Packet};
@@ -137,8 +137,6 @@ impl std::fmt::Display for Strict {
         f.write_str("strict")
     }
 }
-
-impl NamedLimit for Strict {}
 
 const SENT_NS: u64 = 1_000;
 

@@ -16,7 +16,7 @@ use taut_path::sharing::{CacheAligned, Sharing, Threads};
 
 /// Atomics without the fence between a write and the read that follows it: broken on purpose, and
 /// the check must detect it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Unfenced;
 
 impl Sharing for Unfenced {

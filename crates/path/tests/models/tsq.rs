@@ -22,7 +22,7 @@ fn budgets() -> FlowBudgets {
         sizing: Sizing::Fixed,
         limit_bytes: 0,
     };
-    FlowBudgets::new(1, settings, 1).expect("valid settings")
+    FlowBudgets::new(1, settings).expect("valid settings")
 }
 
 /// A packet below the flow, which any thread can end.
@@ -42,7 +42,7 @@ fn charged(charges: &Arc<Charges>, flow: &Flow, frame: u32) -> Below {
 /// A table with one flow, and room for the charges of three packets.
 fn table() -> (FlowBudgets, Flow, Arc<Charges>) {
     let budgets = budgets();
-    let flow = budgets.open(7, 0).expect("a slot");
+    let flow = budgets.open(7).expect("a slot");
     let charges = Arc::new(budgets.charges(3));
     (budgets, flow, charges)
 }
@@ -60,7 +60,7 @@ fn flow_throttled_during_a_release_is_deferred() {
         let throttled = !flow.may_send(SendRequest::default());
         completer.join().expect("the completer does not panic");
         let mut run = 0;
-        budgets.run_deferred(0, |tag| run += tag);
+        budgets.run_deferred(|tag| run += tag);
         assert!(!throttled || run == 7, "lost wake-up: room, and on no list");
         assert!(!flow.snapshot().is_throttled);
         assert_eq!(budgets.charged_bytes(), 0);
@@ -78,7 +78,7 @@ fn one_of_two_releases_lists_the_flow() {
         end(second);
         completer.join().expect("the completer does not panic");
         let mut run = Vec::new();
-        budgets.run_deferred(0, |tag| run.push(tag));
+        budgets.run_deferred(|tag| run.push(tag));
         assert_eq!(run, [7], "lost wake-up, or listed twice");
         end(third);
     });
@@ -100,10 +100,10 @@ fn release_during_a_run_is_not_lost() {
             end(third);
         });
         let mut sent_at = 0;
-        budgets.run_deferred(0, |_| sent_at = flow.snapshot().packets);
+        budgets.run_deferred(|_| sent_at = flow.snapshot().packets);
         completer.join().expect("the completer does not panic");
         // A run that was too early must be followed by another.
-        let listed_again = sent_at <= 1 || budgets.has_deferred(0);
+        let listed_again = sent_at <= 1 || budgets.has_deferred();
         assert!(
             listed_again,
             "lost wake-up: run with {sent_at} packets below"
@@ -121,13 +121,10 @@ fn slot_is_free_after_flow_and_packets_ended() {
         end(first);
         let completer = thread::spawn(move || end(second));
         drop(flow);
-        let early = budgets.open(8, 0);
+        let early = budgets.open(8);
         completer.join().expect("the completer does not panic");
-        budgets.run_deferred(0, |tag| assert_eq!(tag, 8, "a flow that ended"));
+        budgets.run_deferred(|tag| assert_eq!(tag, 8, "a flow that ended"));
         assert_eq!((budgets.packets(), budgets.charged_bytes()), (0, 0));
-        assert!(
-            early.is_ok() || budgets.open(9, 0).is_ok(),
-            "the slot is lost"
-        );
+        assert!(early.is_ok() || budgets.open(9).is_ok(), "the slot is lost");
     });
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use taut_path::limit::{Fixed, Limit, NamedLimit, Unit, Utilisation};
+use taut_path::AnyLimit;
+use taut_path::limit::{Fixed, Limit, Unit, Utilisation};
 
 use crate::error::ScenarioError;
 use taut_sim::completion_trace::{CompletionTrace, Detail, TraceReport, observe};
@@ -35,9 +36,7 @@ impl RuleName {
             }
             Self::Rule(rule) => rule.clone(),
         };
-        // The trace has a target utilisation; a target in the rule's name takes precedence.
-        rule.limit
-            .set_default_target(nearest_target(trace.utilisation));
+        rule.limit = with_target(rule.limit, nearest_target(trace.utilisation));
         let detail = Detail {
             coalesce_ns: rule.coalesce_ns,
             ..Detail::FULL
@@ -52,6 +51,17 @@ impl RuleName {
             Self::Fixed | Self::Rule(_) => "bytes",
         }
     }
+}
+
+/// Returns `limit` with the target utilisation of a trace, if it is `taut`. A target in its name
+/// takes precedence.
+fn with_target(limit: AnyLimit, target: Utilisation) -> AnyLimit {
+    let text = limit.to_string();
+    let (name, suffix) = text.split_at(text.find(':').unwrap_or(text.len()));
+    if name != "taut" || suffix.contains('%') {
+        return limit;
+    }
+    format!("taut:{target}{suffix}").parse().unwrap_or(limit)
 }
 
 /// Returns the valid target utilisation that is nearest to `utilisation`.
@@ -81,5 +91,31 @@ impl FromStr for RuleName {
         rule.map_err(|error: ParseRuleError| {
             format!("{error}; also allowed: fixed (the smallest sufficient limit), dql every TIME")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_of_a_trace_keeps_an_explicit_target() {
+        let wanted = Utilisation::from_ppm(980_000).expect("in range");
+        for (text, expected) in [
+            ("taut", "taut:98%"),
+            ("taut:packets", "taut:98%:packets"),
+            ("taut:2ms", "taut:98%:2ms"),
+            ("taut:packets:2ms", "taut:98%:packets:2ms"),
+            ("taut:99.9%", "taut:99.9%"),
+            ("taut:99.9%:packets:2ms", "taut:99.9%:packets:2ms"),
+            ("taut:99.5%:2ms", "taut:99.5%:2ms"),
+            ("dql:2ms", "dql:2ms"),
+            ("dql:packets", "dql:packets"),
+            ("40k:2ms", "40k:2ms"),
+        ] {
+            let limit: AnyLimit = text.parse().expect("a limit");
+            assert_eq!(limit.to_string(), text, "as it was spelled");
+            assert_eq!(with_target(limit, wanted).to_string(), expected);
+        }
     }
 }

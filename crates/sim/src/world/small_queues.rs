@@ -23,9 +23,6 @@ pub struct SmallQueues {
     pub orphans: bool,
 }
 
-/// A host has one sending thread, hence one deferred list.
-pub(super) const LIST: u32 = 0;
-
 /// The budgets of one host.
 pub(super) struct HostBudgets {
     pub budgets: FlowBudgets,
@@ -43,7 +40,7 @@ pub(super) struct HostBudgets {
 
 impl HostBudgets {
     pub fn new(config: &SmallQueues) -> Result<Self, FlowBudgetsError> {
-        let budgets = FlowBudgets::new(config.connections, config.settings, LIST + 1)?;
+        let budgets = FlowBudgets::new(config.connections, config.settings)?;
         Ok(Self {
             charges: budgets.charges(0),
             budgets,
@@ -61,7 +58,7 @@ impl HostBudgets {
     /// If there are more connections than configured.
     pub fn open(&mut self) {
         let connection = self.flows.len() as u32;
-        let flow = self.budgets.open(connection, LIST);
+        let flow = self.budgets.open(connection);
         self.flows
             .push(flow.expect("no more connections than configured"));
     }
@@ -89,7 +86,7 @@ impl HostBudgets {
 
     /// Returns the time for a run of the deferred list, if it has flows and no run is scheduled.
     pub fn next_run_ns(&mut self, now_ns: u64) -> Option<u64> {
-        let due = self.budgets.has_deferred(LIST) && !self.run_scheduled;
+        let due = self.budgets.has_deferred() && !self.run_scheduled;
         self.run_scheduled |= due;
         due.then(|| now_ns.saturating_add(self.deferred_delay_ns))
     }

@@ -6,7 +6,6 @@ use taut_path::{Probe, Qdisc};
 
 use super::event_queue::HostEvent;
 use super::host::Host;
-use super::small_queues::LIST;
 use super::timer::TimerCheck;
 use crate::NEVER_NS;
 
@@ -139,7 +138,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let Some(budgets) = &mut self.tx.budgets else {
             return;
         };
-        budgets.begin_run().run_deferred(LIST, |connection| {
+        budgets.begin_run().run_deferred(|connection| {
             self.work(connection, now_ns);
         });
         self.watch(now_ns);

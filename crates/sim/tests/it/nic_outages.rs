@@ -3,7 +3,7 @@
 use crate::outages::{DeviceState, Outages};
 use proptest::prelude::*;
 use taut_path::pool::FramePool;
-use taut_path::tunables::Setting;
+use taut_path::tunables::{Setting, Tunable};
 use taut_path::{AnyLimit, Queue};
 use taut_sim::nic::{
     DescriptorRule, EmulatedNic, FinishedAt, Framing, InterruptRule, NicConfig, NicEvent,
@@ -41,7 +41,12 @@ impl Sender {
             .limit(limit.parse::<AnyLimit>().expect("a limit"))
             .build(0)
             .expect("builds");
-        queue.set(Setting::StallThresholdMs(5)).expect("allowed");
+        queue
+            .set(Setting {
+                tunable: Tunable::StallThresholdMs,
+                value: 5,
+            })
+            .expect("allowed");
         Self {
             queue,
             pool: FramePool::new(FRAMES, 64),

@@ -5,9 +5,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 
 use taut_dql::MAX_LIMIT;
-use taut_path::limit::{
-    CompletionBatch, LimitInfo, LimitVisitor, NamedLimit, Needs, ParseLimitError, Unit,
-};
+use taut_path::limit::{CompletionBatch, LimitInfo, LimitVisitor, Needs, ParseLimitError, Unit};
 
 /// Maximum size of the state of a registered limit, in bytes: it must fit into
 /// `TAUT_LIMIT_BYTES_MAX` bytes with its ledger.
@@ -189,5 +187,3 @@ impl<const WORDS: usize> fmt::Display for OwnLimit<WORDS> {
         f.write_str(&self.registered.name)
     }
 }
-
-impl<const WORDS: usize> NamedLimit for OwnLimit<WORDS> {}

@@ -23,7 +23,7 @@ const FALL_SIXTHS: u64 = 4;
 const FALL_UNPAID_SIXTHS: u64 = 2;
 
 /// The limit and the bucket of losses that it did not follow.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Balance {
     /// The loss budget of a sent unit.
     allowance: u64,
@@ -39,10 +39,8 @@ impl Balance {
     pub(super) fn new(allowance: u64) -> Self {
         Self {
             allowance,
-            limit: 0,
-            bucket: 0,
-            capacity: 0,
             max_capacity: MAX_CAPACITY_UNITS << FRACTION_BITS,
+            ..Self::default()
         }
     }
 

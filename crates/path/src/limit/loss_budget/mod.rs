@@ -29,8 +29,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
-use super::utilisation::{ParseUtilisationError, Utilisation};
+use super::utilisation::Utilisation;
 use super::{CompletionBatch, Limit, Needs};
 use balance::{Balance, FRACTION_BITS};
 use cycle::Cycle;
@@ -46,9 +45,8 @@ use rate::Rate;
 #[derive(Debug, Clone)]
 pub struct LossBudget {
     config: Config,
-    utilisation: Utilisation,
-    /// The user set the utilisation.
-    is_set: bool,
+    /// The target that was set.
+    target: Option<Utilisation>,
     balance: Balance,
     level: Level,
     rate: Rate,
@@ -94,14 +92,14 @@ impl Interval {
 impl LossBudget {
     /// A rule with a target utilisation.
     pub fn new(utilisation: Utilisation) -> Self {
-        Self::with(utilisation, true)
+        Self::with(Some(utilisation))
     }
 
-    fn with(utilisation: Utilisation, is_set: bool) -> Self {
+    fn with(target: Option<Utilisation>) -> Self {
+        let utilisation = target.unwrap_or_default();
         Self {
             config: Config::default(),
-            utilisation,
-            is_set,
+            target,
             balance: Balance::new(utilisation.allowance(FRACTION_BITS)),
             level: Level::default(),
             rate: Rate::default(),
@@ -109,11 +107,6 @@ impl LossBudget {
             probe: LimitProbe::new(),
             interval: Interval::default(),
         }
-    }
-
-    /// The target utilisation.
-    pub fn utilisation(&self) -> Utilisation {
-        self.utilisation
     }
 
     fn bounded(&self) -> u32 {
@@ -242,9 +235,9 @@ impl LossBudget {
 }
 
 impl Default for LossBudget {
-    /// [`Utilisation::DEFAULT`], which another default can replace.
+    /// A target of [`Utilisation::DEFAULT`].
     fn default() -> Self {
-        Self::with(Utilisation::DEFAULT, false)
+        Self::with(None)
     }
 }
 
@@ -255,7 +248,7 @@ impl Limit for LossBudget {
             level: Level::at(0, now_ns),
             rate: Rate::new(now_ns),
             interval: Interval::begin(0, 0, now_ns),
-            ..Self::with(self.utilisation, self.is_set)
+            ..Self::with(self.target)
         };
     }
 
@@ -326,32 +319,9 @@ impl Limit for LossBudget {
 
 impl fmt::Display for LossBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_set || self.utilisation != Utilisation::DEFAULT {
-            write!(f, "taut:{}", self.utilisation)
-        } else {
-            f.write_str("taut")
+        match self.target {
+            Some(utilisation) => write!(f, "taut:{utilisation}"),
+            None => f.write_str("taut"),
         }
-    }
-}
-
-impl NamedLimit for LossBudget {
-    fn set_default_target(&mut self, utilisation: Utilisation) {
-        if !self.is_set {
-            *self = Self::with(utilisation, false);
-        }
-    }
-}
-
-impl BuiltinLimit for LossBudget {
-    const INFO: LimitInfo = LimitInfo {
-        name: "taut",
-        usage: "taut[:SHARE%]",
-        help: "the lowest limit that keeps the link busy for a share of the time \
-               (99.9% if not set)",
-        adapts: true,
-    };
-
-    fn with_argument(argument: &str) -> Option<Result<Self, ParseUtilisationError>> {
-        Some(argument.parse().map(Self::new))
     }
 }

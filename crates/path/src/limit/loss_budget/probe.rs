@@ -22,7 +22,7 @@ const MIN_GAIN: u64 = 64;
 
 /// A probe raises the limit for some estimates of the rate. While the rate rises, probe follows on
 /// probe; otherwise the wait doubles.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LimitProbe {
     /// The limit of a probe that runs; 0 if none does.
     limit: u32,
@@ -53,14 +53,9 @@ pub(super) enum Outcome {
 impl LimitProbe {
     pub(super) fn new() -> Self {
         Self {
-            limit: 0,
             wait: 1,
-            uncertain: 0,
-            run: 0,
             longest_run: MAX_WAIT,
-            units_before: 0,
-            rate_before: 0,
-            sent: Throughput::default(),
+            ..Self::default()
         }
     }
 

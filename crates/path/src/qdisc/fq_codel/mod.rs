@@ -10,12 +10,12 @@ use alloc::vec::Vec;
 
 use super::bounded_ring::capacity;
 use super::codel_state::{CodelRule, Waiting};
-use super::seam::{Backlog, Burst, Qdisc, RequeueSupport};
+use super::seam::{Backlog, Qdisc, RequeueSupport};
 use crate::packet::{DropReason, Packet, PacketSink};
 use flow::{FlowList, FlowSlot, prefetch};
 use longest::LongestFlow;
 use packet_store::{NONE, PacketStore};
-use turn::{FlowQueue, Held, Turn};
+use turn::{FlowQueue, Held, send};
 
 pub use config::FqCodelConfig;
 pub(super) use config::MAX_FLOWS;
@@ -146,10 +146,10 @@ impl FqCodel {
         }
     }
 
-    /// Returns the next turn on the fast path: at most one turn ends before it, and its packet has
-    /// not waited for long.
+    /// Sends a packet on the fast path: at most one turn ends before it, and it has not waited for
+    /// long.
     #[inline(always)]
-    fn plain_turn(&mut self, now_ns: u64) -> Option<Turn<'_>> {
+    fn send_plain(&mut self, now_ns: u64) -> Option<Packet> {
         let (mut index, is_new) = self.first();
         if self.flows.get(index as usize)?.credit_bytes <= 0 {
             if is_new {
@@ -168,15 +168,11 @@ impl FqCodel {
             return None;
         }
         flow.codel.forget();
-        Some(Turn {
-            flow,
-            store: &mut self.store,
-            held: &mut self.held,
-        })
+        send(flow, &mut self.store, &mut self.held)
     }
 
-    /// Returns the next turn with a packet to send, after the pending decisions.
-    fn next_turn(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Turn<'_>> {
+    /// Sends a packet after the pending decisions.
+    fn send_next(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
         loop {
             let (index, is_new) = self.first();
             let flow = self.flows.get_mut(index as usize)?;
@@ -197,19 +193,10 @@ impl FqCodel {
                 flow.codel.judge(&self.codel, now_ns, &mut queue, sink);
             }
             if !flow.packets.is_empty() {
-                return self.turn_of(index);
+                return send(flow, &mut self.store, &mut self.held);
             }
             self.end_empty_turn(index, is_new);
         }
-    }
-
-    #[inline(always)]
-    fn turn_of(&mut self, index: u32) -> Option<Turn<'_>> {
-        Some(Turn {
-            flow: self.flows.get_mut(index as usize)?,
-            store: &mut self.store,
-            held: &mut self.held,
-        })
     }
 
     /// Ends the turn of the flow at `index`, the first of its list.
@@ -248,23 +235,11 @@ impl Qdisc for FqCodel {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
-        if let Some(turn) = self.plain_turn(now_ns) {
-            return turn.send();
-        }
-        self.next_turn(now_ns, sink)?.send()
-    }
-
-    fn dequeue_burst(&mut self, now_ns: u64, burst: &mut dyn Burst) {
-        loop {
-            let packet = match self.plain_turn(now_ns) {
-                Some(turn) => turn.send(),
-                None => self.next_turn(now_ns, burst).and_then(Turn::send),
-            };
-            let Some(packet) = packet else { break };
-            if !burst.push(packet) {
-                break;
-            }
+        match self.send_plain(now_ns) {
+            Some(packet) => Some(packet),
+            None => self.send_next(now_ns, sink),
         }
     }
 

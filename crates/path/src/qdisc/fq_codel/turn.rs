@@ -57,21 +57,15 @@ impl Waiting for FlowQueue<'_> {
     }
 }
 
-/// A flow that sends next.
-pub(crate) struct Turn<'a> {
-    pub flow: &'a mut FlowSlot,
-    pub store: &'a mut PacketStore,
-    pub held: &'a mut Held,
-}
-
-impl Turn<'_> {
-    /// Removes its oldest packet.
-    #[inline(always)]
-    pub(crate) fn send(self) -> Option<Packet> {
-        let Self { flow, store, held } = self;
-        store.pop(&mut flow.packets, |packet| {
-            flow.credit_bytes -= i64::from(packet.wire_bytes());
-            held.remove(packet);
-        })
-    }
+/// Removes the oldest packet of a flow that sends.
+#[inline(always)]
+pub(crate) fn send(
+    flow: &mut FlowSlot,
+    store: &mut PacketStore,
+    held: &mut Held,
+) -> Option<Packet> {
+    store.pop(&mut flow.packets, |packet| {
+        flow.credit_bytes -= i64::from(packet.wire_bytes());
+        held.remove(packet);
+    })
 }

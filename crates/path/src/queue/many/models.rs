@@ -154,7 +154,7 @@ fn owner_waits_for_work(waits: Waits) {
             thread.join().expect("it does not panic");
         }
         assert!(
-            !asleep || intake.work_wakeups() > 0 || intake.is_empty(),
+            !asleep || intake.shared.work.wakeups() > 0 || intake.is_empty(),
             "lost wake-up: the owner sleeps, and there is work"
         );
     });

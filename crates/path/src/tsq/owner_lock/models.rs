@@ -21,7 +21,7 @@ fn work_on_a_flow(try_unlock: fn(&OwnerLock) -> bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let hold = Arc::new(OwnerLock::new());
+        let hold = Arc::new(OwnerLock::default());
         let (asked, at_work) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         // Only the owner writes it; the lock is only ever tried, never waited for.
         let done = Arc::new(Mutex::new(0));
