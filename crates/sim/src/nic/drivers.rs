@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use std::rc::Rc;
 
 use taut_path::driver::ChunkSupport;
-use taut_path::{Completions, InRing, Packet, TxRing};
+use taut_path::{Completions, Packet, TxRing};
 
 use super::WireWatch;
 use super::config::NicConfig;
@@ -125,10 +125,6 @@ impl<W: WireWatch> Completions for RingOf<W> {
         ring.reaped();
         Ok(ring.sent > 0)
     }
-
-    fn in_ring(&self) -> Option<InRing> {
-        Some(self.with(|ring| ring.in_ring()))
-    }
 }
 
 impl TxRing for EmulatedNic {
@@ -183,9 +179,5 @@ impl Completions for EmulatedNic {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
         Ok(self.rings[0].reap(budget_packets, freed))
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        Some(self.rings[0].in_ring())
     }
 }

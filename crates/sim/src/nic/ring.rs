@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use taut_path::{InRing, Packet};
+use taut_path::Packet;
 
 use super::config::NicConfig;
 use super::descriptors::{DescriptorRing, NicConfigError};
@@ -218,14 +218,5 @@ impl Ring {
     /// Iterates over the packets, oldest first.
     pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter().map(|slot| &slot.packet)
-    }
-
-    /// Counts the packets of the ring slot by slot.
-    pub(super) fn in_ring(&self) -> InRing {
-        self.packets()
-            .fold(InRing::default(), |sum, packet| InRing {
-                packets: sum.packets + 1,
-                bytes: sum.bytes.saturating_add(packet.wire_bytes()),
-            })
     }
 }

@@ -9,7 +9,6 @@ pub(super) const DUP_THRESH: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     sacked: Ranges,
-    sacked_bytes: u64,
     /// "HighRxt": every gap below was sent again in this recovery.
     resent_to: u64,
     sacked_below_resent_bytes: u64,
@@ -39,14 +38,12 @@ impl Scoreboard {
         let below = self.sacked.insert(start, end.min(self.resent_to));
         let above = self.sacked.insert(start.max(self.resent_to), end);
         self.sacked_below_resent_bytes += below;
-        self.sacked_bytes += below + above;
         below + above
     }
 
     /// Records that everything before `una` is acknowledged.
     pub fn advance(&mut self, una: u64) {
         let removed = self.sacked.remove_before(una);
-        self.sacked_bytes -= removed;
         if una > self.resent_to {
             self.resent_to = una;
             self.sacked_below_resent_bytes = 0;

@@ -106,14 +106,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         number
     }
 
-    /// Sets the coalescing interval of both hosts' completions; 0 passes each completion batch at
-    /// once.
-    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
-        for host in &mut self.hosts {
-            host.tx.queue.set_coalesce_ns(coalesce_ns);
-        }
-    }
-
     /// Runs until `until_ns`, or until no event is left.
     ///
     /// # Errors
