@@ -45,8 +45,13 @@ impl<W: WireWatch> SharedNic<W> {
         watch: W,
         interrupts: bool,
     ) -> Result<WithRings<W>, NicConfigError> {
-        let nic = Self::with_rings(config, rings, watch, interrupts)?;
-        let nic = Rc::new(RefCell::new(nic));
+        let ring = |number: u64| -> Result<Ring, NicConfigError> {
+            let mut ring = Ring::new(config, config.seed.wrapping_add(number))?;
+            ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
+            Ok(ring)
+        };
+        let all = (0..rings as u64).map(ring).collect::<Result<_, _>>()?;
+        let nic = Rc::new(RefCell::new(Self::idle(config, all, watch, interrupts)?));
         let driver = |ring| RingOf {
             nic: nic.clone(),
             ring,
@@ -106,24 +111,17 @@ impl<W: WireWatch> Completions for RingOf<W> {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
-        if self.nic.borrow().silent {
+        let mut nic = self.nic.borrow_mut();
+        if nic.silent {
             return Ok(false);
         }
-        let sent = self.with(|ring| ring.sent);
         let mut bytes = 0;
-        for _ in 0..sent.min(budget_packets as usize) {
-            // The NIC is not borrowed during the callback.
-            let Some(packet) = self.with(Ring::take_first) else {
-                break;
-            };
+        let more = nic.rings[self.ring].reap(budget_packets, &mut |packet| {
             bytes += u64::from(packet.wire_bytes());
             freed(packet);
-        }
-        let mut nic = self.nic.borrow_mut();
+        });
         nic.watch.reported(bytes, now_ns);
-        let ring = &mut nic.rings[self.ring];
-        ring.reaped();
-        Ok(ring.sent > 0)
+        Ok(more)
     }
 }
 
