@@ -16,7 +16,7 @@ use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{NicConfig, SharedNic};
 use crate::queue::QueueFault;
-use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, WireStats};
+use crate::testbed::{BedEvent, Due, EventResult, Setup, Testbed, WireStats};
 use taut_measure::meter::{histogram_bytes, histogram_ns};
 
 type TraceTestbed = Testbed<WireStats>;
@@ -108,12 +108,34 @@ impl<L: Limit> TraceRun<'_, L> {
 
     /// Processes everything that is due before `until_ns`, and accounts the time until then.
     fn run_until(&mut self, bed: &mut TraceTestbed, until_ns: u64) -> Result<(), TestbedError> {
-        bed.run_until(self, until_ns)?;
+        // After too much dry time, the rest of the run cannot change the result.
+        while bed.nic.borrow().watch.dry_ns() <= self.give_up_dry_ns {
+            let (due, scripts) = (self.due(), &mut self.scripts);
+            let interrupts = |nic: &mut SharedNic<_>, ask_ns| next_interrupt(scripts, nic, ask_ns);
+            let Some(event) = bed.next(due, &mut self.queues, until_ns, interrupts)? else {
+                break;
+            };
+            match event {
+                BedEvent::Arrival => self.on_burst(bed)?,
+                BedEvent::Batch(at, done) => self.on_batch(bed, at, done)?,
+                BedEvent::Resume => self.on_return(bed)?,
+                BedEvent::Sample => self.on_sample(bed),
+            }
+        }
         let mut nic = bed.nic.borrow_mut();
         nic.send_until(until_ns);
         nic.report_idle_until(until_ns);
         nic.watch.hold_until(until_ns);
         Ok(())
+    }
+
+    fn due(&self) -> Due {
+        let backs_ns = self.scripts.iter().map(|script| script.back_ns);
+        Due {
+            arrival_ns: self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
+            resume_ns: backs_ns.fold(NEVER_NS, u64::min),
+            sample_ns: self.sample_ns,
+        }
     }
 
     fn on_burst(&mut self, bed: &mut TraceTestbed) -> EventResult {
@@ -134,6 +156,24 @@ impl<L: Limit> TraceRun<'_, L> {
             }
         }
         Ok(())
+    }
+
+    /// A blocked sender returns, late or immediately.
+    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> EventResult {
+        match self.scripts[at].delay_ns {
+            _ if !done.schedule => Ok(()),
+            0 => self.send(bed, at),
+            delay_ns => {
+                self.scripts[at].back_ns = bed.now_ns.saturating_add(delay_ns);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_return(&mut self, bed: &mut TraceTestbed) -> EventResult {
+        let is_back = |script: &Script| script.back_ns == bed.now_ns;
+        let back = self.scripts.iter().position(is_back);
+        back.map_or(Ok(()), |at| self.send(bed, at))
     }
 
     fn send(&mut self, bed: &mut TraceTestbed, at: usize) -> EventResult {
@@ -218,66 +258,21 @@ impl<L: Limit> TraceRun<'_, L> {
     }
 }
 
-impl<L: Limit> Experiment for TraceRun<'_, L> {
-    type Queue = TraceQueue<L>;
-    type Watch = WireStats;
-
-    fn queues(&mut self) -> &mut [Self::Queue] {
-        &mut self.queues
+/// Returns the time and the queue of the next interrupt by `until_ns`, and sends the packets that
+/// leave before it.
+fn next_interrupt(
+    scripts: &mut [Script<'_>],
+    nic: &mut SharedNic<WireStats>,
+    until_ns: u64,
+) -> Option<(u64, usize)> {
+    let times = scripts.iter().map(|it| it.interrupt_ns).enumerate();
+    let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
+    if at_ns > until_ns {
+        return None;
     }
-
-    fn next_ns(&self, activity: Activity) -> u64 {
-        let scripts = self.scripts.iter();
-        match activity {
-            Activity::Arrival => self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
-            Activity::Resume => scripts.fold(NEVER_NS, |min_ns, it| min_ns.min(it.back_ns)),
-            Activity::Sample => self.sample_ns,
-        }
-    }
-
-    fn act(&mut self, activity: Activity, bed: &mut TraceTestbed) -> EventResult {
-        match activity {
-            Activity::Arrival => self.on_burst(bed)?,
-            Activity::Resume => {
-                let is_back = |script: &Script| script.back_ns == bed.now_ns;
-                let back = self.scripts.iter().position(is_back);
-                back.map_or(Ok(()), |at| self.send(bed, at))?;
-            }
-            Activity::Sample => self.on_sample(bed),
-        }
-        Ok(())
-    }
-
-    /// A blocked sender returns, late or immediately.
-    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> EventResult {
-        match self.scripts[at].delay_ns {
-            _ if !done.schedule => Ok(()),
-            0 => self.send(bed, at),
-            delay_ns => {
-                self.scripts[at].back_ns = bed.now_ns.saturating_add(delay_ns);
-                Ok(())
-            }
-        }
-    }
-
-    fn next_interrupt(
-        &mut self,
-        nic: &mut SharedNic<WireStats>,
-        until_ns: u64,
-    ) -> Option<(u64, usize)> {
-        let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();
-        let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
-        if at_ns > until_ns {
-            return None;
-        }
-        nic.send_until(at_ns);
-        self.scripts[at].plan_interrupt(at_ns);
-        Some((at_ns, at))
-    }
-
-    fn is_over(&self, bed: &TraceTestbed) -> bool {
-        bed.nic.borrow().watch.dry_ns() > self.give_up_dry_ns
-    }
+    nic.send_until(at_ns);
+    scripts[at].plan_interrupt(at_ns);
+    Some((at_ns, at))
 }
 
 #[cfg(test)]

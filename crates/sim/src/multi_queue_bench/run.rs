@@ -19,7 +19,7 @@ use crate::queue::{QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
 use crate::source::Note;
-use crate::testbed::{EventResult, Experiment, Setup, TestQueue, Testbed};
+use crate::testbed::{BedEvent, Due, EventResult, Setup, TestQueue, Testbed};
 
 /// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
 /// plus one object per queue, because each queue can exceed its limit by one object.
@@ -156,7 +156,13 @@ impl<'a> MultiQueueBench<'a> {
         }
         self.send_woken(bed)?;
         // Events at the end of the phase belong to it.
-        bed.run_until(self, until_ns.saturating_add(1))?;
+        let end_ns = until_ns.saturating_add(1);
+        let interrupts = SharedNic::next_interrupt;
+        while let Some(event) = bed.next(Due::NEVER, &mut self.queues, end_ns, interrupts)? {
+            if let BedEvent::Batch(at, done) = event {
+                self.on_batch(bed, at, done)?;
+            }
+        }
         bed.now_ns = until_ns;
         Ok(())
     }
@@ -188,15 +194,6 @@ impl<'a> MultiQueueBench<'a> {
                 return Ok(());
             }
         }
-    }
-}
-
-impl Experiment for MultiQueueBench<'_> {
-    type Queue = BothHalves;
-    type Watch = MultiQueueWatch;
-
-    fn queues(&mut self) -> &mut [BothHalves] {
-        &mut self.queues
     }
 
     fn on_batch(&mut self, bed: &mut MultiQueueTestbed, at: usize, done: Completed) -> EventResult {
