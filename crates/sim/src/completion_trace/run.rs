@@ -63,12 +63,10 @@ fn prepared<L: Limit + Clone>(
     // The trace contains the interrupts, so the rings do not interrupt.
     let wire_stats = WireStats::new(detail.time_series);
     let (nic, rings) = SharedNic::shared(&nic, pattern.queues.len(), wire_stats, false)?;
-    let queues = pattern.queues.iter();
-    let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it)).collect();
-    let queues = rings.into_iter().zip(&scripts);
-    let queues = queues
-        .map(|(ring, script)| queue(pattern, limit.clone(), detail, ring, script.waiting.clone()));
-    let queues = queues.collect::<Result<_, _>>()?;
+    let scripts = pattern.queues.iter();
+    let scripts = scripts.map(|it| Script::new(pattern, it));
+    let queues = rings.into_iter();
+    let queues = queues.map(|ring| queue(pattern, limit.clone(), detail, ring));
     let setup = Setup {
         rates: later.collect(),
         poll_interval_ns: pattern.poll_ns,
@@ -76,9 +74,9 @@ fn prepared<L: Limit + Clone>(
     };
     let mut run = TraceRun {
         pattern,
-        queues,
+        queues: queues.collect::<Result<_, _>>()?,
         sample_period_ns: detail.sample_ns,
-        scripts,
+        scripts: scripts.collect(),
         bursts_ns: vec![0; pattern.bursts.len()],
         unsent_bytes: histogram_bytes(),
         in_flight_bytes: histogram_bytes(),
@@ -147,11 +145,11 @@ impl<L: Limit> TraceRun<'_, L> {
         let burst_of = &self.pattern.bursts[burst];
         self.bursts_ns[burst] = now_ns.saturating_add(burst_of.period_ns);
         for at in 0..self.scripts.len() {
-            let script = &self.scripts[at];
-            script.waiting.add(burst_of.objects);
+            let queue = &self.queues[at];
+            queue.qdisc().add(burst_of.objects);
             bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
             // A blocked or returning sender sends the new packets with its backlog.
-            if script.back_ns == NEVER_NS && !self.queues[at].stopped_by_stack() {
+            if self.scripts[at].back_ns == NEVER_NS && !queue.stopped_by_stack() {
                 self.send(bed, at)?;
             }
         }
@@ -182,14 +180,14 @@ impl<L: Limit> TraceRun<'_, L> {
         script.back_ns = NEVER_NS;
         let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
         script.urgent.admit(now_ns, ahead_ns);
-        if script.waiting.is_empty() {
+        if self.queues[at].backlog().packets == 0 {
             return Ok(());
         }
         bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
         // Whatever stops the run, a completion batch restarts it.
         let stop = self.queues[at].run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, at, now_ns)?;
-        let waiting = self.scripts.iter().any(|script| !script.waiting.is_empty());
+        let waiting = self.queues.iter().any(|queue| queue.backlog().packets > 0);
         bed.nic.borrow_mut().watch.set_waiting(waiting, now_ns);
         Ok(())
     }

@@ -36,31 +36,29 @@ pub fn observe(
     device.run(bed)
 }
 
-/// The two halves of a queue that is attached to a budget.
-struct BothHalves {
-    sender: Sender<RingOf<MultiQueueWatch>, Fifo, (), Member>,
-    completer: Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>,
-}
+/// The completing half of a queue that is attached to a budget.
+type BudgetCompleter = Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>;
 
-impl TestQueue for BothHalves {
+impl TestQueue for BudgetCompleter {
     fn complete(
         &mut self,
         now_ns: u64,
         sink: &mut Sink,
     ) -> Result<Completed, CompleteError<Infallible>> {
-        self.completer.complete(now_ns, sink)
+        Completer::complete(self, now_ns, sink)
     }
 
     fn wakeup_ns(&self) -> Option<u64> {
-        self.completer.next_wakeup()
+        self.next_wakeup()
     }
 }
 
 struct MultiQueueBench<'a> {
     config: &'a MultiQueueConfig,
-    queues: Vec<BothHalves>,
-    /// The saturating senders.
-    senders: Range<usize>,
+    senders: Vec<Sender<RingOf<MultiQueueWatch>, Fifo, (), Member>>,
+    completers: Vec<BudgetCompleter>,
+    /// The queues whose senders are saturating.
+    saturating: Range<usize>,
     notes: Vec<Arc<Note>>,
     /// Absent if its limit has no effect.
     budget: Option<Budget>,
@@ -91,11 +89,14 @@ impl<'a> MultiQueueBench<'a> {
         };
         let (budget, halves) = budget::attach(limit, interval_ns, queues, 0)?;
         let halves = halves.into_iter();
-        let halves = halves.map(|(sender, completer, _)| BothHalves { sender, completer });
+        let (senders, completers) = halves
+            .map(|(sender, completer, _)| (sender, completer))
+            .unzip();
         let device = Self {
             config,
-            queues: halves.collect(),
-            senders: 0..0,
+            senders,
+            completers,
+            saturating: 0..0,
             notes,
             budget: has_budget.then_some(budget),
             frames: 0,
@@ -132,8 +133,8 @@ impl<'a> MultiQueueBench<'a> {
 
     /// Starts the measurement.
     fn begin(&self, bed: &MultiQueueTestbed) {
-        let limits = self.queues.iter();
-        let limits = limits.map(|queue| queue.completer.snapshot().limit);
+        let limits = self.completers.iter();
+        let limits = limits.map(|completer| completer.snapshot().limit);
         let limits: Vec<u32> = limits.collect();
         // The last object of each queue can exceed its limit.
         let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
@@ -142,23 +143,23 @@ impl<'a> MultiQueueBench<'a> {
         watch.begin(bed.now_ns, self.config.together_ns, mark_bytes, limits);
     }
 
-    /// Runs a phase of `length_ns` in which these senders are saturating.
+    /// Runs a phase of `length_ns` in which the senders of these queues are saturating.
     fn phase(
         &mut self,
         bed: &mut MultiQueueTestbed,
-        senders: Range<usize>,
+        saturating: Range<usize>,
         length_ns: u64,
     ) -> Result<(), TestbedError> {
         let until_ns = bed.now_ns + length_ns;
-        self.senders = senders.clone();
-        for queue in senders {
+        self.saturating = saturating.clone();
+        for queue in saturating {
             self.send(bed, queue)?;
         }
         self.send_woken(bed)?;
         // Events at the end of the phase belong to it.
         let end_ns = until_ns.saturating_add(1);
         let interrupts = SharedNic::next_interrupt;
-        while let Some(event) = bed.next(Due::NEVER, &mut self.queues, end_ns, interrupts)? {
+        while let Some(event) = bed.next(Due::NEVER, &mut self.completers, end_ns, interrupts)? {
             if let BedEvent::Batch(at, done) = event {
                 self.on_batch(bed, at, done)?;
             }
@@ -177,20 +178,20 @@ impl<'a> MultiQueueBench<'a> {
     /// Refills the backlog, and runs the queue until it is stopped or empty.
     fn send(&mut self, bed: &mut MultiQueueTestbed, queue: usize) -> EventResult {
         let now_ns = bed.now_ns;
-        let activity = &mut self.queues[queue].sender;
-        let is_sender = self.senders.contains(&queue);
+        let sender = &mut self.senders[queue];
+        let is_saturating = self.saturating.contains(&queue);
         loop {
-            while is_sender && activity.backlog().packets < self.config.backlog_packets.into() {
+            while is_saturating && sender.backlog().packets < self.config.backlog_packets.into() {
                 let packet = object(self.frames, self.config.object_bytes);
                 self.frames = self.frames.wrapping_add(1);
-                activity.enqueue(packet, now_ns, &mut bed.sink);
+                sender.enqueue(packet, now_ns, &mut bed.sink);
             }
-            let stop = activity.run(now_ns, &mut bed.sink);
+            let stop = sender.run(now_ns, &mut bed.sink);
             let is_idle = QueueFault::of_run(stop, queue, now_ns)?;
-            if !is_idle && activity.must_wait() {
+            if !is_idle && sender.must_wait() {
                 return Ok(());
             }
-            if activity.backlog().packets == 0 && !is_sender {
+            if sender.backlog().packets == 0 && !is_saturating {
                 return Ok(());
             }
         }
@@ -289,7 +290,7 @@ mod tests {
         let config = config();
         assert!(observe(&config, SharedBudget::None).is_ok());
         let (bed, mut device) = MultiQueueBench::new(&config, shared).expect("valid settings");
-        let ring = device.queues[1].sender.ring_mut();
+        let ring = device.senders[1].ring_mut();
         ring.submit(object(7, 1_000), 0).expect("there is room");
         let Ok(()) = ring.kick(0);
         let fault = QueueFault {

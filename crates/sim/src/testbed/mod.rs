@@ -1,4 +1,4 @@
-//! Queues above one NIC, in virtual time: the loop of every experiment that needs no network.
+//! Queues above one NIC, in virtual time, for experiments that need no network.
 //!
 //! A [`Testbed`] processes events in order of time: interrupts, polls after a batch that stopped at
 //! its budget, and rate changes of the wire. An experiment calls [`Testbed::next`] in a loop. It
