@@ -1,6 +1,5 @@
 //! Runs several queues on a testbed, first one after the other and then all together.
 
-use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
@@ -8,17 +7,17 @@ use std::task::Waker;
 use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{CompleteError, Completer, Sender};
+use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Completed, Queue};
 
 use super::watch::MultiQueueWatch;
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic};
-use crate::queue::{QueueFault, queue_config};
+use crate::note::Note;
+use crate::queue::{BatchResult, QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
-use crate::source::Note;
 use crate::testbed::{BedEvent, Due, EventResult, Setup, TestQueue, Testbed};
 
 /// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
@@ -40,11 +39,7 @@ pub fn observe(
 type BudgetCompleter = Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>;
 
 impl TestQueue for BudgetCompleter {
-    fn complete(
-        &mut self,
-        now_ns: u64,
-        sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>> {
+    fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult {
         Completer::complete(self, now_ns, sink)
     }
 
@@ -111,16 +106,15 @@ impl<'a> MultiQueueBench<'a> {
         }
         self.phase(&mut bed, 0..0, self.config.pause_ns)?;
         let before = self.time_bytes(&bed);
-        self.begin(&bed);
+        let limits_bytes = self.limits_bytes();
+        self.begin(&bed, &limits_bytes);
         self.phase(&mut bed, 0..queues, self.config.together_ns)?;
         let after = self.time_bytes(&bed);
+        let sent = after.iter().zip(before);
         let seen = bed.nic.borrow_mut().watch.end(bed.now_ns);
-        let got = after
-            .iter()
-            .zip(before)
-            .map(|(after, before)| after - before);
         Ok(MultiQueueReport {
-            time_bytes: got.collect(),
+            limits_bytes,
+            time_bytes: sent.map(|(after, before)| after - before).collect(),
             ..seen
         })
     }
@@ -131,16 +125,21 @@ impl<'a> MultiQueueBench<'a> {
         queues.map(|ring| nic.counters(ring).time_bytes).collect()
     }
 
+    fn limits_bytes(&self) -> Vec<u32> {
+        let completers = self.completers.iter();
+        completers
+            .map(|completer| completer.snapshot().limit)
+            .collect()
+    }
+
     /// Starts the measurement.
-    fn begin(&self, bed: &MultiQueueTestbed) {
-        let limits = self.completers.iter();
-        let limits = limits.map(|completer| completer.snapshot().limit);
-        let limits: Vec<u32> = limits.collect();
+    fn begin(&self, bed: &MultiQueueTestbed, limits_bytes: &[u32]) {
         // The last object of each queue can exceed its limit.
         let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
-        let mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + above_bytes;
+        let largest_bytes = limits_bytes.iter().copied().max().unwrap_or(0);
+        let mark_bytes = u64::from(largest_bytes) + above_bytes;
         let watch = &mut bed.nic.borrow_mut().watch;
-        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes, limits);
+        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes);
     }
 
     /// Runs a phase of `length_ns` in which the senders of these queues are saturating.

@@ -13,8 +13,8 @@ use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic, WireCounters};
+use crate::note::Note;
 use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
-use crate::source::Note;
 use crate::testbed::{BedEvent, Due, EventResult, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.

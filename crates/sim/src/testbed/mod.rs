@@ -11,11 +11,9 @@ mod wire_stats;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::rc::Rc;
 
 use taut_path::limit::Limit;
-use taut_path::queue::CompleteError;
 use taut_path::{Completed, Probe, Qdisc, Queue};
 
 pub(crate) use urgent::Urgent;
@@ -25,7 +23,7 @@ pub(crate) use wire_stats::WireStats;
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic, WireCounters, WireWatch};
-use crate::queue::QueueFault;
+use crate::queue::{BatchResult, QueueFault};
 use crate::sink::Sink;
 
 /// The end of an event's processing.
@@ -62,25 +60,17 @@ impl Due {
     };
 }
 
-/// A queue, or the two halves of one.
+/// A queue, or its completing half.
 pub(crate) trait TestQueue {
     /// As [`Queue::complete`].
-    fn complete(
-        &mut self,
-        now_ns: u64,
-        sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>>;
+    fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult;
 
     /// Returns the time at which its coalescer passes deferred completions to the limit, in ns.
     fn wakeup_ns(&self) -> Option<u64>;
 }
 
 impl<W: WireWatch, L: Limit, Q: Qdisc, P: Probe> TestQueue for Queue<RingOf<W>, L, Q, P> {
-    fn complete(
-        &mut self,
-        now_ns: u64,
-        sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>> {
+    fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult {
         Queue::complete(self, now_ns, sink)
     }
 

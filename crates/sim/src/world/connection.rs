@@ -35,8 +35,6 @@ pub struct EndpointReport {
     pub cwnd_bytes: u64,
     /// Current smoothed round trip, in ns; 0 before the first sample.
     pub srtt_ns: u64,
-    /// Content of the send buffer: bytes written and not acknowledged.
-    pub unacked_bytes: u64,
 }
 
 /// One end of a connection.
@@ -184,7 +182,6 @@ impl Endpoint {
             tcp: self.sender.stats(),
             cwnd_bytes: self.sender.cwnd_bytes(),
             srtt_ns: self.sender.srtt_ns().unwrap_or(0),
-            unacked_bytes: self.sender.unacked_bytes(),
         }
     }
 

@@ -3,14 +3,14 @@
 use std::convert::Infallible;
 
 use taut_path::limit::Limit;
-use taut_path::queue::CompleteError;
 use taut_path::tsq::ReleasingSink;
-use taut_path::{Completed, Probe, Qdisc, Queue, Stop};
+use taut_path::{Probe, Qdisc, Queue, Stop};
 
 use super::connection::Endpoint;
 use super::segments::{OutgoingSegment, Segments};
 use super::small_queues::HostBudgets;
 use crate::nic::EmulatedNic;
+use crate::queue::BatchResult;
 
 /// Releases the charges of finished packets, with small queues.
 #[inline(always)]
@@ -42,7 +42,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<P, L, Q> {
     }
 
     #[inline]
-    pub fn complete(&mut self, at_ns: u64) -> Result<Completed, CompleteError<Infallible>> {
+    pub fn complete(&mut self, at_ns: u64) -> BatchResult {
         let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
         self.queue.complete(at_ns, sink)
     }
