@@ -27,8 +27,6 @@ pub struct ConnectionConfig {
 pub struct EndpointReport {
     /// Bytes that the application read, in order.
     pub received_bytes: u64,
-    /// Complete responses of a client.
-    pub transactions: u64,
     /// Event counters of its TCP.
     pub tcp: TcpStats,
     /// Current congestion window, in bytes.
@@ -178,7 +176,6 @@ impl Endpoint {
     pub fn report(&self) -> EndpointReport {
         EndpointReport {
             received_bytes: self.receiver.delivered_bytes(),
-            transactions: self.desk.transactions(),
             tcp: self.sender.stats(),
             cwnd_bytes: self.sender.cwnd_bytes(),
             srtt_ns: self.sender.srtt_ns().unwrap_or(0),
