@@ -16,7 +16,7 @@ use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{NicConfig, SharedNic};
 use crate::queue::QueueFault;
-use crate::testbed::{BedEvent, Due, EventResult, Setup, Testbed, WireStats};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, Testbed, WireStats};
 use taut_measure::meter::{histogram_bytes, histogram_ns};
 
 type TraceTestbed = Testbed<WireStats>;
@@ -108,9 +108,9 @@ impl<L: Limit> TraceRun<'_, L> {
     fn run_until(&mut self, bed: &mut TraceTestbed, until_ns: u64) -> Result<(), TestbedError> {
         // After too much dry time, the rest of the run cannot change the result.
         while bed.nic.borrow().watch.dry_ns() <= self.give_up_dry_ns {
-            let (due, scripts) = (self.due(), &mut self.scripts);
+            let (own, scripts) = (self.schedule(), &mut self.scripts);
             let interrupts = |nic: &mut SharedNic<_>, ask_ns| next_interrupt(scripts, nic, ask_ns);
-            let Some(event) = bed.next(due, &mut self.queues, until_ns, interrupts)? else {
+            let Some(event) = bed.next(own, &mut self.queues, until_ns, interrupts)? else {
                 break;
             };
             match event {
@@ -127,9 +127,9 @@ impl<L: Limit> TraceRun<'_, L> {
         Ok(())
     }
 
-    fn due(&self) -> Due {
+    fn schedule(&self) -> Schedule {
         let backs_ns = self.scripts.iter().map(|script| script.back_ns);
-        Due {
+        Schedule {
             arrival_ns: self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
             resume_ns: backs_ns.fold(NEVER_NS, u64::min),
             sample_ns: self.sample_ns,

@@ -18,7 +18,7 @@ use crate::note::Note;
 use crate::queue::{BatchResult, QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
-use crate::testbed::{BedEvent, Due, EventResult, Setup, TestQueue, Testbed};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, TestQueue, Testbed};
 
 /// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
 /// plus one object per queue, because each queue can exceed its limit by one object.
@@ -156,9 +156,9 @@ impl<'a> MultiQueueBench<'a> {
         }
         self.send_woken(bed)?;
         // Events at the end of the phase belong to it.
-        let end_ns = until_ns.saturating_add(1);
+        let (own, end_ns) = (Schedule::EMPTY, until_ns.saturating_add(1));
         let interrupts = SharedNic::next_interrupt;
-        while let Some(event) = bed.next(Due::NEVER, &mut self.completers, end_ns, interrupts)? {
+        while let Some(event) = bed.next(own, &mut self.completers, end_ns, interrupts)? {
             if let BedEvent::Batch(at, done) = event {
                 self.on_batch(bed, at, done)?;
             }

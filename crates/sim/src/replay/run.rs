@@ -13,7 +13,7 @@ use crate::error::{TestbedError, demand};
 use crate::nic::{NicConfig, RingOf, SharedNic};
 use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::single_queue_bench::Rule;
-use crate::testbed::{BedEvent, Due, EventResult, Setup, Testbed, WireStats};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, Testbed, WireStats};
 use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
 /// Results of a replay.
@@ -108,9 +108,9 @@ struct ReplayRun<'t> {
 impl ReplayRun<'_> {
     fn run_to_end(&mut self, bed: &mut Testbed<WireStats>) -> Result<(), TestbedError> {
         loop {
-            let due = Due {
+            let own = Schedule {
                 arrival_ns: self.arrivals.first().map_or(NEVER_NS, |next| next.at_ns),
-                ..Due::NEVER
+                ..Schedule::EMPTY
             };
             let (device, now_ns) = (&self.device, self.now_ns);
             let interrupts = |nic: &mut SharedNic<_>, until_ns| {
@@ -122,7 +122,7 @@ impl ReplayRun<'_> {
                 Some((at_ns, QUEUE))
             };
             let queues = from_mut(&mut self.queue);
-            match bed.next(due, queues, NEVER_NS, interrupts)? {
+            match bed.next(own, queues, NEVER_NS, interrupts)? {
                 Some(BedEvent::Arrival) => self.on_arrival(bed),
                 Some(_) => self.device.reported(bed.now_ns),
                 None => return Ok(()),

@@ -15,7 +15,7 @@ use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic, WireCounters};
 use crate::note::Note;
 use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
-use crate::testbed::{BedEvent, Due, EventResult, Setup, Testbed, Urgent};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.
 ///
@@ -129,13 +129,13 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
     /// Processes everything that is due before `end_ns`.
     fn run_until(&mut self, bed: &mut BenchTestbed, end_ns: u64) -> Result<(), TestbedError> {
         loop {
-            let due = Due {
+            let own = Schedule {
                 resume_ns: self.feed.made_ns.min(self.feed.next_ns),
                 sample_ns: self.sample_ns,
-                ..Due::NEVER
+                ..Schedule::EMPTY
             };
             let queues = from_mut(&mut self.queue);
-            let Some(event) = bed.next(due, queues, end_ns, SharedNic::next_interrupt)? else {
+            let Some(event) = bed.next(own, queues, end_ns, SharedNic::next_interrupt)? else {
                 return Ok(());
             };
             match event {

@@ -37,7 +37,8 @@ impl Reassembly {
         self.latest = latest;
     }
 
-    /// Delivers everything before `offset` (at least 1) and the adjacent range. Returns the new end.
+    /// Delivers everything before `offset`, which must not be 0, and the adjacent range. Returns
+    /// the new end.
     pub fn deliver(&mut self, offset: u64) -> u64 {
         let end = self.held.get(&offset).map_or(offset, |it| it.end);
         self.held.remove(0..end);

@@ -45,15 +45,15 @@ pub(crate) enum BedEvent {
 
 /// Times of the next events that an experiment schedules itself, in ns.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Due {
+pub(crate) struct Schedule {
     pub(crate) arrival_ns: u64,
     pub(crate) resume_ns: u64,
     pub(crate) sample_ns: u64,
 }
 
-impl Due {
+impl Schedule {
     /// Nothing is scheduled.
-    pub(crate) const NEVER: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         arrival_ns: NEVER_NS,
         resume_ns: NEVER_NS,
         sample_ns: NEVER_NS,
@@ -152,20 +152,20 @@ impl<W: WireWatch> Testbed<W> {
     /// the experiment.
     pub(crate) fn next<Q: TestQueue>(
         &mut self,
-        due: Due,
+        own: Schedule,
         queues: &mut [Q],
         end_ns: u64,
         mut next_interrupt: impl FnMut(&mut SharedNic<W>, u64) -> Option<(u64, usize)>,
     ) -> Result<Option<BedEvent>, TestbedError> {
         loop {
-            let first_ns = self.rate_ns().min(due.arrival_ns);
-            let then_ns = self.then_ns(due, queues);
+            let first_ns = self.rate_ns().min(own.arrival_ns);
+            let then_ns = self.then_ns(own, queues);
             // At one time, rate changes and arrivals precede interrupts; all else follows them.
             let ask_ns = first_ns.min(end_ns).saturating_sub(1).min(then_ns);
             let interrupt = next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
             if let Some((at_ns, at)) = interrupt {
                 self.now_ns = at_ns;
-                if self.interrupts_at_once(at) {
+                if self.on_interrupt(at) {
                     return Ok(Some(self.complete(queues, at)?));
                 }
                 continue;
@@ -177,7 +177,7 @@ impl<W: WireWatch> Testbed<W> {
             self.now_ns = next_ns;
             self.nic.borrow_mut().send_until(next_ns);
             if self.rate_ns() != next_ns {
-                return Ok(Some(self.due_event(due, queues)?));
+                return Ok(Some(self.due_event(own, queues)?));
             }
             self.change_rate()?;
         }
@@ -189,8 +189,8 @@ impl<W: WireWatch> Testbed<W> {
     }
 
     /// Returns the time of the next event that follows a simultaneous interrupt.
-    fn then_ns<Q: TestQueue>(&self, due: Due, queues: &[Q]) -> u64 {
-        let own_ns = due.resume_ns.min(due.sample_ns);
+    fn then_ns<Q: TestQueue>(&self, own: Schedule, queues: &[Q]) -> u64 {
+        let own_ns = own.resume_ns.min(own.sample_ns);
         let served_ns = self.served.front().map_or(NEVER_NS, |served| served.0);
         let polls_ns = self.polls_ns.iter().copied();
         let wakeups_ns = queues.iter().filter_map(TestQueue::wakeup_ns);
@@ -201,11 +201,11 @@ impl<W: WireWatch> Testbed<W> {
     /// Returns the first of the events that are due now, after the completions of its queue.
     fn due_event<Q: TestQueue>(
         &mut self,
-        due: Due,
+        own: Schedule,
         queues: &mut [Q],
     ) -> Result<BedEvent, QueueFault> {
         let now_ns = self.now_ns;
-        if due.arrival_ns == now_ns {
+        if own.arrival_ns == now_ns {
             return Ok(BedEvent::Arrival);
         }
         if let Some(&(_, at)) = self.served.front().filter(|served| served.0 == now_ns) {
@@ -217,7 +217,7 @@ impl<W: WireWatch> Testbed<W> {
             self.complete(queues, at)
         } else if let Some(at) = queues.iter().position(wakes) {
             self.wake(queues, at)
-        } else if due.resume_ns == now_ns {
+        } else if own.resume_ns == now_ns {
             Ok(BedEvent::Resume)
         } else {
             Ok(BedEvent::Sample)
@@ -232,9 +232,9 @@ impl<W: WireWatch> Testbed<W> {
         Ok(nic.set_rate(rate_bits_per_s, self.now_ns)?)
     }
 
-    /// Returns `true` if an interrupt of queue `at` reaps now: unless it is masked, or has a cost
-    /// on the core.
-    fn interrupts_at_once(&mut self, at: usize) -> bool {
+    /// Processes an interrupt of queue `at`. Returns `true` if it reaps now: it is not masked and
+    /// costs no time on the core.
+    fn on_interrupt(&mut self, at: usize) -> bool {
         // Interrupts are masked during polling.
         if self.polls_ns[at] != NEVER_NS {
             return false;

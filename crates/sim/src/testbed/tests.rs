@@ -28,7 +28,7 @@ struct Listed {
 impl Listed {
     fn run_until(&mut self, bed: &mut Testbed<()>, end_ns: u64) -> Result<(), TestbedError> {
         loop {
-            let due = Due {
+            let own = Schedule {
                 arrival_ns: self.next_ns(BedEvent::Arrival),
                 resume_ns: self.next_ns(BedEvent::Resume),
                 sample_ns: self.next_ns(BedEvent::Sample),
@@ -41,7 +41,7 @@ impl Listed {
                 Some((at_ns, 0))
             };
             let queues = from_mut(&mut self.queue);
-            let Some(event) = bed.next(due, queues, end_ns, interrupts)? else {
+            let Some(event) = bed.next(own, queues, end_ns, interrupts)? else {
                 return Ok(());
             };
             self.on_event(event, bed);
