@@ -51,7 +51,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<P, L, Q> {
     #[inline(always)]
     pub fn send_all(&mut self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> bool {
         let mut sent = false;
-        while let Some(segment) = self.next_data(endpoint, connection, now_ns) {
+        loop {
+            let budgets = self.budgets.as_ref();
+            let flow = budgets.map(|budgets| budgets.flow(connection));
+            let Some(segment) = endpoint.next_data(connection, flow, now_ns) else {
+                break;
+            };
             self.send(&segment, endpoint, now_ns);
             sent = true;
         }
@@ -60,18 +65,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<P, L, Q> {
             sent = true;
         }
         sent
-    }
-
-    #[inline(always)]
-    fn next_data(
-        &self,
-        endpoint: &mut Endpoint,
-        connection: u32,
-        now_ns: u64,
-    ) -> Option<OutgoingSegment> {
-        let budgets = self.budgets.as_ref();
-        let flow = budgets.map(|budgets| budgets.flow(connection));
-        endpoint.next_data(connection, flow, now_ns)
     }
 
     /// Enqueues a segment.
