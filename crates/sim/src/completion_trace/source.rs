@@ -52,7 +52,7 @@ impl Qdisc for TraceSource {
         Some(Packet::new(Frame::new(0), bytes))
     }
 
-    /// Does nothing: the backlog is a number, without packets to return.
+    /// Returns no packets: the backlog is only a number.
     fn drain(&mut self, _gone: &mut dyn FnMut(Packet)) {
         self.objects.set(0);
     }

@@ -14,7 +14,8 @@ use super::emulated::{EmulatedNic, SharedNic};
 use super::ring::Ring;
 
 /// One ring of a shared [`SharedNic`]: the driver of one queue. A clone is a handle to the same
-/// ring, so that one handle can transmit and the other can complete.
+/// ring, so that one handle can transmit and the other can complete. The callback of `reap` must
+/// not use the NIC.
 pub struct RingOf<W = ()> {
     nic: Rc<RefCell<SharedNic<W>>>,
     ring: usize,

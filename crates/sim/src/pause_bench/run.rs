@@ -194,7 +194,7 @@ impl<'c> PauseRun<'c> {
         }
         if let Some(first_ns) = self.queue.device().next_completion_ns() {
             let period_ns = self.config.interrupt_ns;
-            let gap_ns = self.rng.near(period_ns, period_ns / 10);
+            let gap_ns = period_ns - period_ns / 10 + self.rng.below(period_ns / 5 + 1);
             let earliest_ns = self.last_interrupt_ns + gap_ns;
             self.interrupt_ns = first_ns.max(earliest_ns).max(now_ns);
         }
