@@ -264,6 +264,12 @@ impl TcpSender {
         if !self.has_gaps() {
             return self.nxt - self.una;
         }
+        self.pipe_bytes()
+    }
+
+    // Cold, so that the path of a connection without gaps stays short.
+    #[cold]
+    fn pipe_bytes(&self) -> u64 {
         let scoreboard = &self.recovery.scoreboard;
         scoreboard.pipe_bytes(self.una, self.nxt, self.lost_to())
     }
