@@ -25,6 +25,9 @@ pub(crate) fn queue_config(restart_slots: Option<u32>, waker: Waker) -> QueueCon
     }
 }
 
+/// The result of a completion batch: a simulated device does not fail.
+pub(crate) type BatchResult = Result<Completed, CompleteError<Infallible>>;
+
 /// A fault of a queue, after which its results are meaningless. It is a bug in the device or the
 /// discipline: no setting leads here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -61,7 +64,7 @@ pub enum Fault {
 impl QueueFault {
     /// Returns the result of a completion batch of queue `queue`, or its fault.
     pub(crate) fn of_batch(
-        batch: Result<Completed, CompleteError<Infallible>>,
+        batch: BatchResult,
         queue: usize,
         at_ns: u64,
     ) -> Result<Completed, Self> {

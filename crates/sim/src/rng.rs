@@ -28,9 +28,4 @@ impl Rng {
         let above = self.below(spread.saturating_mul(2).saturating_add(1));
         mean.saturating_add(above).saturating_sub(spread)
     }
-
-    /// Returns a random element of `all`, which must not be empty.
-    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
 }

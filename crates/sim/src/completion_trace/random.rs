@@ -2,10 +2,13 @@
 
 use core::f64::consts::PI;
 
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
+
 /// splitmix64 from a hashed seed. Without the hash, every seed would be a shifted copy of one
 /// stream.
 #[derive(Debug, Clone)]
-pub struct SplitMix(u64);
+pub struct SplitMix(SplitMix64);
 
 impl SplitMix {
     /// Creates the generator of `seed`.
@@ -13,11 +16,10 @@ impl SplitMix {
         let hashed = seed
             .wrapping_mul(0xD6E8_FEB8_6659_FD93)
             .wrapping_add(0x0123_4567);
-        let mut stream = Self(hashed);
-        let (first, second) = (stream.next(), stream.next());
-        stream.0 = first ^ (second << 1);
-        let state = stream.next();
-        Self(state)
+        let mut stream = SplitMix64::seed_from_u64(hashed);
+        let (first, second) = (stream.next_u64(), stream.next_u64());
+        let mut mixed = SplitMix64::seed_from_u64(first ^ (second << 1));
+        Self(SplitMix64::seed_from_u64(mixed.next_u64()))
     }
 
     /// Returns 64 random bits.
@@ -26,11 +28,7 @@ impl SplitMix {
         reason = "an endless generator is not an iterator"
     )]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// Returns a uniform number in 0..1.

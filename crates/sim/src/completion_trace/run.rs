@@ -16,7 +16,7 @@ use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{NicConfig, SharedNic};
 use crate::queue::QueueFault;
-use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, WireStats};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, Testbed, WireStats};
 use taut_measure::meter::{histogram_bytes, histogram_ns};
 
 type TraceTestbed = Testbed<WireStats>;
@@ -63,12 +63,10 @@ fn prepared<L: Limit + Clone>(
     // The trace contains the interrupts, so the rings do not interrupt.
     let wire_stats = WireStats::new(detail.time_series);
     let (nic, rings) = SharedNic::shared(&nic, pattern.queues.len(), wire_stats, false)?;
-    let queues = pattern.queues.iter();
-    let scripts: Vec<_> = queues.map(|it| Script::new(pattern, it)).collect();
-    let queues = rings.into_iter().zip(&scripts);
-    let queues = queues
-        .map(|(ring, script)| queue(pattern, limit.clone(), detail, ring, script.waiting.clone()));
-    let queues = queues.collect::<Result<_, _>>()?;
+    let scripts = pattern.queues.iter();
+    let scripts = scripts.map(|it| Script::new(pattern, it));
+    let queues = rings.into_iter();
+    let queues = queues.map(|ring| queue(pattern, limit.clone(), detail, ring));
     let setup = Setup {
         rates: later.collect(),
         poll_interval_ns: pattern.poll_ns,
@@ -76,9 +74,9 @@ fn prepared<L: Limit + Clone>(
     };
     let mut run = TraceRun {
         pattern,
-        queues,
+        queues: queues.collect::<Result<_, _>>()?,
         sample_period_ns: detail.sample_ns,
-        scripts,
+        scripts: scripts.collect(),
         bursts_ns: vec![0; pattern.bursts.len()],
         unsent_bytes: histogram_bytes(),
         in_flight_bytes: histogram_bytes(),
@@ -108,12 +106,34 @@ impl<L: Limit> TraceRun<'_, L> {
 
     /// Processes everything that is due before `until_ns`, and accounts the time until then.
     fn run_until(&mut self, bed: &mut TraceTestbed, until_ns: u64) -> Result<(), TestbedError> {
-        bed.run_until(self, until_ns)?;
+        // After too much dry time, the rest of the run cannot change the result.
+        while bed.nic.borrow().watch.dry_ns() <= self.give_up_dry_ns {
+            let (own, scripts) = (self.schedule(), &mut self.scripts);
+            let interrupts = |nic: &mut SharedNic<_>, ask_ns| next_interrupt(scripts, nic, ask_ns);
+            let Some(event) = bed.next(own, &mut self.queues, until_ns, interrupts)? else {
+                break;
+            };
+            match event {
+                BedEvent::Arrival => self.on_burst(bed)?,
+                BedEvent::Batch(at, done) => self.on_batch(bed, at, done)?,
+                BedEvent::Resume => self.on_return(bed)?,
+                BedEvent::Sample => self.on_sample(bed),
+            }
+        }
         let mut nic = bed.nic.borrow_mut();
         nic.send_until(until_ns);
         nic.report_idle_until(until_ns);
         nic.watch.hold_until(until_ns);
         Ok(())
+    }
+
+    fn schedule(&self) -> Schedule {
+        let backs_ns = self.scripts.iter().map(|script| script.back_ns);
+        Schedule {
+            arrival_ns: self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
+            resume_ns: backs_ns.fold(NEVER_NS, u64::min),
+            sample_ns: self.sample_ns,
+        }
     }
 
     fn on_burst(&mut self, bed: &mut TraceTestbed) -> EventResult {
@@ -125,15 +145,33 @@ impl<L: Limit> TraceRun<'_, L> {
         let burst_of = &self.pattern.bursts[burst];
         self.bursts_ns[burst] = now_ns.saturating_add(burst_of.period_ns);
         for at in 0..self.scripts.len() {
-            let script = &self.scripts[at];
-            script.waiting.add(burst_of.objects);
+            let queue = &self.queues[at];
+            queue.qdisc().add(burst_of.objects);
             bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
             // A blocked or returning sender sends the new packets with its backlog.
-            if script.back_ns == NEVER_NS && !self.queues[at].stopped_by_stack() {
+            if self.scripts[at].back_ns == NEVER_NS && !queue.stopped_by_stack() {
                 self.send(bed, at)?;
             }
         }
         Ok(())
+    }
+
+    /// A blocked sender returns, late or immediately.
+    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> EventResult {
+        match self.scripts[at].delay_ns {
+            _ if !done.schedule => Ok(()),
+            0 => self.send(bed, at),
+            delay_ns => {
+                self.scripts[at].back_ns = bed.now_ns.saturating_add(delay_ns);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_return(&mut self, bed: &mut TraceTestbed) -> EventResult {
+        let is_back = |script: &Script| script.back_ns == bed.now_ns;
+        let back = self.scripts.iter().position(is_back);
+        back.map_or(Ok(()), |at| self.send(bed, at))
     }
 
     fn send(&mut self, bed: &mut TraceTestbed, at: usize) -> EventResult {
@@ -142,14 +180,14 @@ impl<L: Limit> TraceRun<'_, L> {
         script.back_ns = NEVER_NS;
         let ahead_ns = bed.nic.borrow().ahead_ns(at, now_ns);
         script.urgent.admit(now_ns, ahead_ns);
-        if script.waiting.is_empty() {
+        if self.queues[at].backlog().packets == 0 {
             return Ok(());
         }
         bed.nic.borrow_mut().watch.set_waiting(true, now_ns);
         // Whatever stops the run, a completion batch restarts it.
         let stop = self.queues[at].run(now_ns, &mut bed.sink);
         QueueFault::of_run(stop, at, now_ns)?;
-        let waiting = self.scripts.iter().any(|script| !script.waiting.is_empty());
+        let waiting = self.queues.iter().any(|queue| queue.backlog().packets > 0);
         bed.nic.borrow_mut().watch.set_waiting(waiting, now_ns);
         Ok(())
     }
@@ -218,66 +256,21 @@ impl<L: Limit> TraceRun<'_, L> {
     }
 }
 
-impl<L: Limit> Experiment for TraceRun<'_, L> {
-    type Queue = TraceQueue<L>;
-    type Watch = WireStats;
-
-    fn queues(&mut self) -> &mut [Self::Queue] {
-        &mut self.queues
+/// Returns the time and the queue of the next interrupt by `until_ns`, and sends the packets that
+/// leave before it.
+fn next_interrupt(
+    scripts: &mut [Script<'_>],
+    nic: &mut SharedNic<WireStats>,
+    until_ns: u64,
+) -> Option<(u64, usize)> {
+    let times = scripts.iter().map(|it| it.interrupt_ns).enumerate();
+    let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
+    if at_ns > until_ns {
+        return None;
     }
-
-    fn next_ns(&self, activity: Activity) -> u64 {
-        let scripts = self.scripts.iter();
-        match activity {
-            Activity::Arrival => self.bursts_ns.iter().copied().fold(NEVER_NS, u64::min),
-            Activity::Resume => scripts.fold(NEVER_NS, |min_ns, it| min_ns.min(it.back_ns)),
-            Activity::Sample => self.sample_ns,
-        }
-    }
-
-    fn act(&mut self, activity: Activity, bed: &mut TraceTestbed) -> EventResult {
-        match activity {
-            Activity::Arrival => self.on_burst(bed)?,
-            Activity::Resume => {
-                let is_back = |script: &Script| script.back_ns == bed.now_ns;
-                let back = self.scripts.iter().position(is_back);
-                back.map_or(Ok(()), |at| self.send(bed, at))?;
-            }
-            Activity::Sample => self.on_sample(bed),
-        }
-        Ok(())
-    }
-
-    /// A blocked sender returns, late or immediately.
-    fn on_batch(&mut self, bed: &mut TraceTestbed, at: usize, done: Completed) -> EventResult {
-        match self.scripts[at].delay_ns {
-            _ if !done.schedule => Ok(()),
-            0 => self.send(bed, at),
-            delay_ns => {
-                self.scripts[at].back_ns = bed.now_ns.saturating_add(delay_ns);
-                Ok(())
-            }
-        }
-    }
-
-    fn next_interrupt(
-        &mut self,
-        nic: &mut SharedNic<WireStats>,
-        until_ns: u64,
-    ) -> Option<(u64, usize)> {
-        let times = self.scripts.iter().map(|it| it.interrupt_ns).enumerate();
-        let (at, at_ns) = times.min_by_key(|&(_, at_ns)| at_ns)?;
-        if at_ns > until_ns {
-            return None;
-        }
-        nic.send_until(at_ns);
-        self.scripts[at].plan_interrupt(at_ns);
-        Some((at_ns, at))
-    }
-
-    fn is_over(&self, bed: &TraceTestbed) -> bool {
-        bed.nic.borrow().watch.dry_ns() > self.give_up_dry_ns
-    }
+    nic.send_until(at_ns);
+    scripts[at].plan_interrupt(at_ns);
+    Some((at_ns, at))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use taut_path::queue::QueueConfigError;
 use taut_path::{Event, Probe, Queue, QueueConfig};
 
 use super::detail::Detail;
-use super::source::{TraceSource, Waiting};
+use super::source::{SATURATED, TraceSource};
 use super::{CompletionTrace, Interval, Intervals};
 use crate::NEVER_NS;
 use crate::nic::RingOf;
@@ -38,13 +38,12 @@ impl Probe for LimitChanges {
 /// One queue of a trace run.
 pub(super) type TraceQueue<L> = Queue<RingOf<WireStats>, L, TraceSource, LimitChanges>;
 
-/// Creates a queue of `trace` above `ring`, whose backlog is `waiting`.
+/// Creates a queue of `trace` above `ring`.
 pub(super) fn queue<L: Limit>(
     pattern: &CompletionTrace,
     limit: L,
     detail: Detail,
     ring: RingOf<WireStats>,
-    waiting: Waiting,
 ) -> Result<TraceQueue<L>, QueueConfigError> {
     let config = QueueConfig {
         reap_budget_packets: match pattern.budget {
@@ -58,9 +57,13 @@ pub(super) fn queue<L: Limit>(
         keep: detail.time_series,
         changes: Vec::new(),
     };
+    let objects = match pattern.bursts.is_empty() {
+        true => SATURATED,
+        false => 0,
+    };
     Queue::builder_for(ring)
         .with_limit(limit)
-        .with_qdisc(TraceSource::new(waiting, pattern.sizes.clone()))
+        .with_qdisc(TraceSource::new(objects, pattern.sizes.clone()))
         .probe(changes)
         .config(config)
         .build(0)
@@ -68,7 +71,6 @@ pub(super) fn queue<L: Limit>(
 
 /// The sender of one queue, and the interrupts of its device.
 pub(super) struct Script<'p> {
-    pub(super) waiting: Waiting,
     intervals: Copied<Iter<'p, Interval>>,
     pub(super) interrupt_ns: u64,
     /// Return delay of the sender after the next interrupt, and after the last one.
@@ -81,19 +83,16 @@ pub(super) struct Script<'p> {
 
 impl<'p> Script<'p> {
     pub(super) fn new(pattern: &CompletionTrace, intervals: &'p Intervals) -> Self {
-        // A sender with a backlog sends at once.
-        let (waiting, back_ns) = if pattern.bursts.is_empty() {
-            (Waiting::always(), 0)
-        } else {
-            (Waiting::nothing(), NEVER_NS)
-        };
         let mut script = Self {
-            waiting,
             intervals: intervals.iter(),
             interrupt_ns: NEVER_NS,
             next_delay_ns: 0,
             delay_ns: 0,
-            back_ns,
+            // A sender with a backlog sends at once.
+            back_ns: match pattern.bursts.is_empty() {
+                true => 0,
+                false => NEVER_NS,
+            },
             urgent: Urgent::default(),
         };
         script.plan_interrupt(0);

@@ -1,61 +1,34 @@
 //! The workload of a trace: a discipline that stores only a number of objects.
 
 use std::cell::Cell;
-use std::rc::Rc;
 
 use taut_path::qdisc::Backlog;
 use taut_path::{DropReason, Frame, Packet, PacketSink, Qdisc};
 
-/// Number of queued objects, shared by the runner, which adds to it, and the discipline.
-#[derive(Debug, Clone)]
-pub(crate) struct Waiting(Rc<Cell<u64>>);
+/// The backlog of a saturating sender, in objects: it never decreases.
+pub(crate) const SATURATED: u64 = u64::MAX;
 
-/// A saturating sender.
-const ALWAYS: u64 = u64::MAX;
-
-impl Waiting {
-    pub(crate) fn always() -> Self {
-        Self(Rc::new(Cell::new(ALWAYS)))
-    }
-
-    pub(crate) fn nothing() -> Self {
-        Self(Rc::new(Cell::new(0)))
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.get() == 0
-    }
-
-    pub(crate) fn add(&self, objects: u64) {
-        self.0.set(self.0.get().saturating_add(objects));
-    }
-
-    fn take(&self) -> bool {
-        match self.0.get() {
-            0 => false,
-            ALWAYS => true,
-            waiting => {
-                self.0.set(waiting - 1);
-                true
-            }
-        }
-    }
-}
-
-/// Returns objects of the trace's sizes in turn while any are queued.
+/// Returns objects of the given sizes in turn while any are queued.
 pub(crate) struct TraceSource {
-    waiting: Waiting,
+    /// Number of queued objects. The owner of the queue adds to it.
+    objects: Cell<u64>,
     sizes: Vec<u32>,
     next: usize,
 }
 
 impl TraceSource {
-    pub(crate) fn new(waiting: Waiting, sizes: Vec<u32>) -> Self {
+    /// Queues `objects` of these sizes, in bytes.
+    pub(crate) fn new(objects: u64, sizes: Vec<u32>) -> Self {
         Self {
-            waiting,
+            objects: Cell::new(objects),
             sizes,
             next: 0,
         }
+    }
+
+    /// Queues further objects.
+    pub(crate) fn add(&self, objects: u64) {
+        self.objects.set(self.objects.get().saturating_add(objects));
     }
 }
 
@@ -66,8 +39,10 @@ impl Qdisc for TraceSource {
     }
 
     fn dequeue(&mut self, _now_ns: u64, _sink: &mut dyn PacketSink) -> Option<Packet> {
-        if !self.waiting.take() {
-            return None;
+        match self.objects.get() {
+            0 => return None,
+            SATURATED => {}
+            objects => self.objects.set(objects - 1),
         }
         let bytes = self.sizes[self.next];
         self.next += 1;
@@ -77,9 +52,9 @@ impl Qdisc for TraceSource {
         Some(Packet::new(Frame::new(0), bytes))
     }
 
-    /// Does nothing: the backlog is a number, without packets to return.
+    /// Returns no packets: the backlog is only a number.
     fn drain(&mut self, _gone: &mut dyn FnMut(Packet)) {
-        self.waiting.0.set(0);
+        self.objects.set(0);
     }
 
     fn accepts(&self, _packet: &Packet) -> bool {
@@ -87,7 +62,7 @@ impl Qdisc for TraceSource {
     }
 
     fn backlog(&self) -> Backlog {
-        let packets = self.waiting.0.get();
+        let packets = self.objects.get();
         Backlog {
             packets,
             bytes: packets.saturating_mul(self.sizes[self.next].into()),

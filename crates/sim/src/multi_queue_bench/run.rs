@@ -1,6 +1,5 @@
 //! Runs several queues on a testbed, first one after the other and then all together.
 
-use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
@@ -8,18 +7,18 @@ use std::task::Waker;
 use taut_path::budget::{self, Budget, Member};
 use taut_path::limit::Dynamic;
 use taut_path::qdisc::Fifo;
-use taut_path::queue::{CompleteError, Completer, Sender};
+use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Completed, Queue};
 
 use super::watch::MultiQueueWatch;
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic};
-use crate::queue::{QueueFault, queue_config};
+use crate::note::Note;
+use crate::queue::{BatchResult, QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
-use crate::source::Note;
-use crate::testbed::{EventResult, Experiment, Setup, TestQueue, Testbed};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, TestQueue, Testbed};
 
 /// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
 /// plus one object per queue, because each queue can exceed its limit by one object.
@@ -36,31 +35,25 @@ pub fn observe(
     device.run(bed)
 }
 
-/// The two halves of a queue that is attached to a budget.
-struct BothHalves {
-    sender: Sender<RingOf<MultiQueueWatch>, Fifo, (), Member>,
-    completer: Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>,
-}
+/// The completing half of a queue that is attached to a budget.
+type BudgetCompleter = Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>;
 
-impl TestQueue for BothHalves {
-    fn complete(
-        &mut self,
-        now_ns: u64,
-        sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>> {
-        self.completer.complete(now_ns, sink)
+impl TestQueue for BudgetCompleter {
+    fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult {
+        Completer::complete(self, now_ns, sink)
     }
 
     fn wakeup_ns(&self) -> Option<u64> {
-        self.completer.next_wakeup()
+        self.next_wakeup()
     }
 }
 
 struct MultiQueueBench<'a> {
     config: &'a MultiQueueConfig,
-    queues: Vec<BothHalves>,
-    /// The saturating senders.
-    senders: Range<usize>,
+    senders: Vec<Sender<RingOf<MultiQueueWatch>, Fifo, (), Member>>,
+    completers: Vec<BudgetCompleter>,
+    /// The queues whose senders are saturating.
+    saturating: Range<usize>,
     notes: Vec<Arc<Note>>,
     /// Absent if its limit has no effect.
     budget: Option<Budget>,
@@ -91,11 +84,14 @@ impl<'a> MultiQueueBench<'a> {
         };
         let (budget, halves) = budget::attach(limit, interval_ns, queues, 0)?;
         let halves = halves.into_iter();
-        let halves = halves.map(|(sender, completer, _)| BothHalves { sender, completer });
+        let (senders, completers) = halves
+            .map(|(sender, completer, _)| (sender, completer))
+            .unzip();
         let device = Self {
             config,
-            queues: halves.collect(),
-            senders: 0..0,
+            senders,
+            completers,
+            saturating: 0..0,
             notes,
             budget: has_budget.then_some(budget),
             frames: 0,
@@ -110,16 +106,15 @@ impl<'a> MultiQueueBench<'a> {
         }
         self.phase(&mut bed, 0..0, self.config.pause_ns)?;
         let before = self.time_bytes(&bed);
-        self.begin(&bed);
+        let limits_bytes = self.limits_bytes();
+        self.begin(&bed, &limits_bytes);
         self.phase(&mut bed, 0..queues, self.config.together_ns)?;
         let after = self.time_bytes(&bed);
+        let sent = after.iter().zip(before);
         let seen = bed.nic.borrow_mut().watch.end(bed.now_ns);
-        let got = after
-            .iter()
-            .zip(before)
-            .map(|(after, before)| after - before);
         Ok(MultiQueueReport {
-            time_bytes: got.collect(),
+            limits_bytes,
+            time_bytes: sent.map(|(after, before)| after - before).collect(),
             ..seen
         })
     }
@@ -130,33 +125,44 @@ impl<'a> MultiQueueBench<'a> {
         queues.map(|ring| nic.counters(ring).time_bytes).collect()
     }
 
-    /// Starts the measurement.
-    fn begin(&self, bed: &MultiQueueTestbed) {
-        let limits = self.queues.iter();
-        let limits = limits.map(|queue| queue.completer.snapshot().limit);
-        let limits: Vec<u32> = limits.collect();
-        // The last object of each queue can exceed its limit.
-        let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
-        let mark_bytes = u64::from(limits.iter().copied().max().unwrap_or(0)) + above_bytes;
-        let watch = &mut bed.nic.borrow_mut().watch;
-        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes, limits);
+    fn limits_bytes(&self) -> Vec<u32> {
+        let completers = self.completers.iter();
+        completers
+            .map(|completer| completer.snapshot().limit)
+            .collect()
     }
 
-    /// Runs a phase of `length_ns` in which these senders are saturating.
+    /// Starts the measurement.
+    fn begin(&self, bed: &MultiQueueTestbed, limits_bytes: &[u32]) {
+        // The last object of each queue can exceed its limit.
+        let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
+        let largest_bytes = limits_bytes.iter().copied().max().unwrap_or(0);
+        let mark_bytes = u64::from(largest_bytes) + above_bytes;
+        let watch = &mut bed.nic.borrow_mut().watch;
+        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes);
+    }
+
+    /// Runs a phase of `length_ns` in which the senders of these queues are saturating.
     fn phase(
         &mut self,
         bed: &mut MultiQueueTestbed,
-        senders: Range<usize>,
+        saturating: Range<usize>,
         length_ns: u64,
     ) -> Result<(), TestbedError> {
         let until_ns = bed.now_ns + length_ns;
-        self.senders = senders.clone();
-        for queue in senders {
+        self.saturating = saturating.clone();
+        for queue in saturating {
             self.send(bed, queue)?;
         }
         self.send_woken(bed)?;
         // Events at the end of the phase belong to it.
-        bed.run_until(self, until_ns.saturating_add(1))?;
+        let (own, end_ns) = (Schedule::EMPTY, until_ns.saturating_add(1));
+        let interrupts = SharedNic::next_interrupt;
+        while let Some(event) = bed.next(own, &mut self.completers, end_ns, interrupts)? {
+            if let BedEvent::Batch(at, done) = event {
+                self.on_batch(bed, at, done)?;
+            }
+        }
         bed.now_ns = until_ns;
         Ok(())
     }
@@ -171,32 +177,23 @@ impl<'a> MultiQueueBench<'a> {
     /// Refills the backlog, and runs the queue until it is stopped or empty.
     fn send(&mut self, bed: &mut MultiQueueTestbed, queue: usize) -> EventResult {
         let now_ns = bed.now_ns;
-        let activity = &mut self.queues[queue].sender;
-        let is_sender = self.senders.contains(&queue);
+        let sender = &mut self.senders[queue];
+        let is_saturating = self.saturating.contains(&queue);
         loop {
-            while is_sender && activity.backlog().packets < self.config.backlog_packets.into() {
+            while is_saturating && sender.backlog().packets < self.config.backlog_packets.into() {
                 let packet = object(self.frames, self.config.object_bytes);
                 self.frames = self.frames.wrapping_add(1);
-                activity.enqueue(packet, now_ns, &mut bed.sink);
+                sender.enqueue(packet, now_ns, &mut bed.sink);
             }
-            let stop = activity.run(now_ns, &mut bed.sink);
+            let stop = sender.run(now_ns, &mut bed.sink);
             let is_idle = QueueFault::of_run(stop, queue, now_ns)?;
-            if !is_idle && activity.must_wait() {
+            if !is_idle && sender.must_wait() {
                 return Ok(());
             }
-            if activity.backlog().packets == 0 && !is_sender {
+            if sender.backlog().packets == 0 && !is_saturating {
                 return Ok(());
             }
         }
-    }
-}
-
-impl Experiment for MultiQueueBench<'_> {
-    type Queue = BothHalves;
-    type Watch = MultiQueueWatch;
-
-    fn queues(&mut self) -> &mut [BothHalves] {
-        &mut self.queues
     }
 
     fn on_batch(&mut self, bed: &mut MultiQueueTestbed, at: usize, done: Completed) -> EventResult {
@@ -292,7 +289,7 @@ mod tests {
         let config = config();
         assert!(observe(&config, SharedBudget::None).is_ok());
         let (bed, mut device) = MultiQueueBench::new(&config, shared).expect("valid settings");
-        let ring = device.queues[1].sender.ring_mut();
+        let ring = device.senders[1].ring_mut();
         ring.submit(object(7, 1_000), 0).expect("there is room");
         let Ok(()) = ring.kick(0);
         let fault = QueueFault {

@@ -26,13 +26,7 @@ struct Measured {
 
 impl MultiQueueWatch {
     /// Starts the measurement, which lasts `length_ns`.
-    pub(super) fn begin(
-        &mut self,
-        now_ns: u64,
-        length_ns: u64,
-        mark_bytes: u64,
-        limits_bytes: Vec<u32>,
-    ) {
+    pub(super) fn begin(&mut self, now_ns: u64, length_ns: u64, mark_bytes: u64) {
         let mut recorder = TimeSeriesRecorder::new(length_ns);
         recorder.change(self.in_flight_bytes, 0);
         self.measured = Some(Measured {
@@ -41,7 +35,6 @@ impl MultiQueueWatch {
             since_ns: now_ns,
             recorder,
             seen: MultiQueueReport {
-                limits_bytes,
                 peak_bytes: self.in_flight_bytes,
                 ..MultiQueueReport::default()
             },
@@ -66,7 +59,7 @@ impl MultiQueueWatch {
         }
     }
 
-    /// Returns the results until `now_ns`.
+    /// Returns the measured results until `now_ns`.
     pub(super) fn end(&mut self, now_ns: u64) -> MultiQueueReport {
         self.change(self.in_flight_bytes, now_ns);
         self.measured
@@ -114,7 +107,7 @@ mod tests {
         let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
         // Samples of 2 ns.
-        watch.begin(100, 4_000, 1_000, vec![7]);
+        watch.begin(100, 4_000, 1_000);
         for (at_ns, bytes) in [(102, 1_000), (103, 1_001), (105, 0)] {
             watch.change(bytes, at_ns);
         }
@@ -128,14 +121,14 @@ mod tests {
             (1_001, 2),
             "the mark itself is not above it"
         );
-        assert_eq!((seen.limits_bytes, seen.budget), (vec![7], vec![(4, 50)]));
+        assert_eq!(seen.budget, [(4, 50)]);
     }
 
     #[test]
     fn initial_bytes_in_flight_count_for_the_peak() {
         let mut watch = MultiQueueWatch::default();
         watch.change(900, 40);
-        watch.begin(100, 2_000, 1_000, Vec::new());
+        watch.begin(100, 2_000, 1_000);
         watch.change(0, 102);
         assert_eq!(watch.end(107).peak_bytes, 900);
     }

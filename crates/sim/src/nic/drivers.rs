@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use std::rc::Rc;
 
 use taut_path::driver::ChunkSupport;
-use taut_path::{Completions, InRing, Packet, TxRing};
+use taut_path::{Completions, Packet, TxRing};
 
 use super::WireWatch;
 use super::config::NicConfig;
@@ -14,7 +14,8 @@ use super::emulated::{EmulatedNic, SharedNic};
 use super::ring::Ring;
 
 /// One ring of a shared [`SharedNic`]: the driver of one queue. A clone is a handle to the same
-/// ring, so that one handle can transmit and the other can complete.
+/// ring, so that one handle can transmit and the other can complete. The callback of `reap` must
+/// not use the NIC.
 pub struct RingOf<W = ()> {
     nic: Rc<RefCell<SharedNic<W>>>,
     ring: usize,
@@ -45,8 +46,13 @@ impl<W: WireWatch> SharedNic<W> {
         watch: W,
         interrupts: bool,
     ) -> Result<WithRings<W>, NicConfigError> {
-        let nic = Self::with_rings(config, rings, watch, interrupts)?;
-        let nic = Rc::new(RefCell::new(nic));
+        let ring = |number: u64| -> Result<Ring, NicConfigError> {
+            let mut ring = Ring::new(config, config.seed.wrapping_add(number))?;
+            ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
+            Ok(ring)
+        };
+        let all = (0..rings as u64).map(ring).collect::<Result<_, _>>()?;
+        let nic = Rc::new(RefCell::new(Self::idle(config, all, watch, interrupts)?));
         let driver = |ring| RingOf {
             nic: nic.clone(),
             ring,
@@ -106,28 +112,17 @@ impl<W: WireWatch> Completions for RingOf<W> {
         budget_packets: u32,
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
-        if self.nic.borrow().silent {
+        let mut nic = self.nic.borrow_mut();
+        if nic.silent {
             return Ok(false);
         }
-        let sent = self.with(|ring| ring.sent);
         let mut bytes = 0;
-        for _ in 0..sent.min(budget_packets as usize) {
-            // The NIC is not borrowed during the callback.
-            let Some(packet) = self.with(Ring::take_first) else {
-                break;
-            };
+        let more = nic.rings[self.ring].reap(budget_packets, &mut |packet| {
             bytes += u64::from(packet.wire_bytes());
             freed(packet);
-        }
-        let mut nic = self.nic.borrow_mut();
+        });
         nic.watch.reported(bytes, now_ns);
-        let ring = &mut nic.rings[self.ring];
-        ring.reaped();
-        Ok(ring.sent > 0)
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        Some(self.with(|ring| ring.in_ring()))
+        Ok(more)
     }
 }
 
@@ -183,9 +178,5 @@ impl Completions for EmulatedNic {
         freed: &mut dyn FnMut(Packet),
     ) -> Result<bool, Infallible> {
         Ok(self.rings[0].reap(budget_packets, freed))
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        Some(self.rings[0].in_ring())
     }
 }

@@ -47,26 +47,8 @@ impl EmulatedNic {
     }
 }
 
-impl<W: WireWatch> SharedNic<W> {
-    /// Creates an idle NIC with `rings` rings.
-    pub(super) fn with_rings(
-        config: &NicConfig,
-        rings: usize,
-        watch: W,
-        interrupts: bool,
-    ) -> Result<Self, NicConfigError> {
-        let ring = |number: u64| -> Result<Ring, NicConfigError> {
-            let mut ring = Ring::new(config, config.seed.wrapping_add(number))?;
-            ring.quiet_until_ns = config.interrupt.period_ns / rings as u64 * number;
-            Ok(ring)
-        };
-        let rings = (0..rings as u64).map(ring).collect::<Result<_, _>>()?;
-        Self::idle(config, rings, watch, interrupts)
-    }
-}
-
 impl<W: WireWatch, R: AsRef<[Ring]> + AsMut<[Ring]>> EmulatedNic<W, R> {
-    fn idle(
+    pub(super) fn idle(
         config: &NicConfig,
         rings: R,
         watch: W,
@@ -179,7 +161,7 @@ impl<W: WireWatch, R: AsRef<[Ring]> + AsMut<[Ring]>> EmulatedNic<W, R> {
         };
         let others = (0..self.rings.as_ref().len()).filter(|&at| at != ring);
         let others: u64 = others.map(|at| behind(at).min(behind(ring))).sum();
-        let ns = link_ns(behind(ring) + others, self.wire.rate_bits_per_s());
+        let ns = link_ns(behind(ring) + others, self.wire.rate_bits_per_s);
         ns.saturating_add(on_wire.ends_ns.saturating_sub(now_ns))
     }
 
@@ -190,7 +172,7 @@ impl<W: WireWatch, R: AsRef<[Ring]> + AsMut<[Ring]>> EmulatedNic<W, R> {
 
     /// Returns the current link rate, in bit/s.
     pub fn rate_bits_per_s(&self) -> u64 {
-        self.wire.rate_bits_per_s()
+        self.wire.rate_bits_per_s
     }
 
     /// Returns the number of packets whose last bit has not left.

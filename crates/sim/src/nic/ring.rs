@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use taut_path::{InRing, Packet};
+use taut_path::Packet;
 
 use super::config::NicConfig;
 use super::descriptors::{DescriptorRing, NicConfigError};
@@ -35,7 +35,7 @@ struct Slot {
 pub struct Ring {
     packets: VecDeque<Slot>,
     /// Number of sent packets, at the front.
-    pub(super) sent: usize,
+    sent: usize,
     /// Number of sent packets that no interrupt has reported yet, the most recent ones.
     unreported: usize,
     /// Number of queued packets that are visible to the NIC, the oldest ones.
@@ -142,37 +142,25 @@ impl Ring {
     #[inline]
     pub(super) fn reap(&mut self, budget_packets: u32, freed: &mut dyn FnMut(Packet)) -> bool {
         for _ in 0..self.sent.min(budget_packets as usize) {
-            let Some(packet) = self.take_first() else {
+            let Some(done) = self.packets.pop_front() else {
                 break;
             };
-            freed(packet);
+            self.sent -= 1;
+            self.descriptors.release(done.slots);
+            freed(done.packet);
         }
-        self.reaped();
+        // The reaped packets need no interrupt.
+        if self.unreported > self.sent {
+            self.unreported = self.sent;
+            self.plan_interrupt();
+        }
         self.sent > 0
-    }
-
-    /// Removes the oldest packet, which must be sent. Call [`reaped`](Self::reaped) after the last.
-    #[inline(always)]
-    pub(super) fn take_first(&mut self) -> Option<Packet> {
-        let done = self.packets.pop_front()?;
-        self.sent -= 1;
-        self.descriptors.release(done.slots);
-        Some(done.packet)
     }
 
     /// Suppresses the interrupt for the packets sent so far.
     #[inline]
     pub(super) fn suppress_interrupt(&mut self) {
         self.unreported = 0;
-    }
-
-    /// Suppresses interrupts for packets that were reaped.
-    #[inline]
-    pub(super) fn reaped(&mut self) {
-        if self.unreported > self.sent {
-            self.unreported = self.sent;
-            self.plan_interrupt();
-        }
     }
 
     /// Records an interrupt.
@@ -218,14 +206,5 @@ impl Ring {
     /// Iterates over the packets, oldest first.
     pub(super) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter().map(|slot| &slot.packet)
-    }
-
-    /// Counts the packets of the ring slot by slot.
-    pub(super) fn in_ring(&self) -> InRing {
-        self.packets()
-            .fold(InRing::default(), |sum, packet| InRing {
-                packets: sum.packets + 1,
-                bytes: sum.bytes.saturating_add(packet.wire_bytes()),
-            })
     }
 }

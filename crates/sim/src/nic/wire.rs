@@ -35,7 +35,10 @@ pub(super) struct Wire {
     pub(super) on_wire: Option<OnWire>,
     /// End of the previous frame, in ns.
     pub(super) free_ns: u64,
-    clock: Clock,
+    pub(super) rate_bits_per_s: u64,
+    /// Rounding remainder of the previous frames, in units of 1/rate ns. Without it, fast links
+    /// would drift by the rounding of each frame.
+    remainder: u64,
     framing: Framing,
     finished_at: FinishedAt,
     segments_apart: bool,
@@ -55,11 +58,15 @@ pub(super) struct OnWire {
 
 impl Wire {
     pub(super) fn new(config: &NicConfig) -> Result<Self, NicConfigError> {
+        if config.rate_bits_per_s == 0 {
+            return Err(NicConfigError::RateZero);
+        }
         Ok(Self {
             frame_ns: NEVER_NS,
             on_wire: None,
             free_ns: 0,
-            clock: Clock::new(config.rate_bits_per_s).ok_or(NicConfigError::RateZero)?,
+            rate_bits_per_s: config.rate_bits_per_s,
+            remainder: 0,
             framing: config.framing,
             finished_at: config.finished_at,
             segments_apart: config.segments_apart,
@@ -84,14 +91,14 @@ impl Wire {
         let starts_ns = now_ns.max(self.free_ns);
         if starts_ns > self.free_ns {
             // The wire was idle.
-            self.clock.remainder = 0;
+            self.remainder = 0;
         }
         let (time, last) = if self.segments_apart {
             self.framing.segment_time(packet, index)
         } else {
             (self.framing.packet_time(packet), true)
         };
-        let ends_ns = starts_ns.saturating_add(self.clock.hold_ns(time.bytes));
+        let ends_ns = starts_ns.saturating_add(self.hold_ns(time.bytes));
         self.frame_ns = self.event_ns(starts_ns, ends_ns);
         self.on_wire = Some(OnWire {
             index,
@@ -108,22 +115,21 @@ impl Wire {
         rate_bits_per_s: u64,
         now_ns: u64,
     ) -> Result<(), NicConfigError> {
+        if rate_bits_per_s == 0 {
+            return Err(NicConfigError::RateZero);
+        }
+        let before_bits_per_s = replace(&mut self.rate_bits_per_s, rate_bits_per_s);
+        self.remainder = 0;
         // A frame that left before `now_ns` is not sent again.
-        let frame = self.on_wire.filter(|it| it.ends_ns > now_ns);
-        let from_ns = frame.map_or(0, |it| it.starts_ns.max(now_ns));
-        let left_ns = frame.map_or(0, |it| it.ends_ns - from_ns);
-        let left_ns = self.clock.set_rate(rate_bits_per_s, left_ns)?;
-        if let Some(frame) = frame {
-            let ends_ns = from_ns.saturating_add(left_ns);
+        if let Some(frame) = self.on_wire.filter(|it| it.ends_ns > now_ns) {
+            let from_ns = frame.starts_ns.max(now_ns);
+            let left_bits_ns = u128::from(frame.ends_ns - from_ns) * u128::from(before_bits_per_s);
+            let left_ns = left_bits_ns / u128::from(rate_bits_per_s);
+            let ends_ns = from_ns.saturating_add(left_ns.min(u64::MAX.into()) as u64);
             self.frame_ns = self.event_ns(frame.starts_ns, ends_ns);
             self.on_wire = Some(OnWire { ends_ns, ..frame });
         }
         Ok(())
-    }
-
-    /// Returns the rate, in bit/s.
-    pub(super) fn rate_bits_per_s(&self) -> u64 {
-        self.clock.rate_bits_per_s
     }
 
     /// Returns the time of the event of a frame, in ns.
@@ -133,34 +139,6 @@ impl Wire {
             FinishedAt::End => ends_ns,
             FinishedAt::Start => starts_ns,
         }
-    }
-}
-
-/// Computes the wire time of consecutive frames at a rate.
-#[derive(Debug)]
-struct Clock {
-    rate_bits_per_s: u64,
-    /// Rounding remainder of the previous frames, in units of 1/rate ns. Without it, fast links
-    /// would drift by the rounding of each frame.
-    remainder: u64,
-}
-
-impl Clock {
-    /// Returns `None` for a rate of 0.
-    fn new(rate_bits_per_s: u64) -> Option<Self> {
-        (rate_bits_per_s > 0).then_some(Self {
-            rate_bits_per_s,
-            remainder: 0,
-        })
-    }
-
-    /// Changes the rate. Returns the wire time at the new rate, in ns, of data that had `left_ns`
-    /// at the old one. Rejects a rate of 0.
-    fn set_rate(&mut self, rate_bits_per_s: u64, left_ns: u64) -> Result<u64, NicConfigError> {
-        let clock = Self::new(rate_bits_per_s).ok_or(NicConfigError::RateZero)?;
-        let before = replace(self, clock);
-        let stretched = u128::from(left_ns) * u128::from(before.rate_bits_per_s);
-        Ok((stretched / u128::from(rate_bits_per_s)).min(u64::MAX.into()) as u64)
     }
 
     /// Returns the wire time of `bytes`, in ns, including the rounding remainder.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use taut_path::{Completions, InRing, Packet, TxRing};
+use taut_path::{Completions, Packet, TxRing};
 
 const PS_PER_NS: u64 = 1_000;
 
@@ -96,13 +96,5 @@ impl Completions for PauseRing {
         let reaped = self.visible().min(budget_packets as usize);
         self.packets.drain(..reaped).for_each(|it| freed(it.0));
         Ok(self.visible() > 0)
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        let bytes = self.packets.iter().map(|it| it.0.wire_bytes());
-        Some(InRing {
-            packets: self.packets.len() as u32,
-            bytes: bytes.sum(),
-        })
     }
 }

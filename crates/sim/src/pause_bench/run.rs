@@ -7,7 +7,7 @@ use taut_path::{AnyLimit, Queue, QueueConfig};
 use super::ring::PauseRing;
 use super::{PauseBenchConfig, PauseReport, Paused};
 use crate::NEVER_NS;
-use crate::completion_trace::{TraceSource, Waiting};
+use crate::completion_trace::{SATURATED, TraceSource};
 use crate::error::{TestbedError, demand, demand_countable};
 use crate::queue::{QueueFault, queue_config};
 use crate::rng::Rng;
@@ -73,10 +73,7 @@ impl<'c> PauseRun<'c> {
         let ring = PauseRing::new(config.ring_slots, config.rate_bits_per_s);
         let queue = Queue::builder_for(ring)
             .with_limit(rule.limit.clone())
-            .with_qdisc(TraceSource::new(
-                Waiting::always(),
-                vec![config.object_bytes],
-            ))
+            .with_qdisc(TraceSource::new(SATURATED, vec![config.object_bytes]))
             .config(QueueConfig {
                 coalesce_ns: rule.coalesce_ns,
                 ..queue_config(None, Waker::noop().clone())

@@ -95,10 +95,10 @@ fn tcp(frame: &WireFrame) -> TcpHeader {
         window_size: (ack.window_bytes >> WINDOW_SCALE).min(u16::MAX.into()) as u16,
         ..TcpHeader::default()
     };
-    let mut options = [NO_OPERATION; MAX_OPTION_BYTES];
-    let used_bytes = sack(ack, &mut options).max(spare_bytes(frame));
+    let mut options = sack(ack);
+    options.resize(options.len().max(spare_bytes(frame)), NO_OPERATION);
     // Cannot fail: there are at most 40 bytes of options, in whole words.
-    let _ = tcp.set_options_raw(&options[..used_bytes]);
+    let _ = tcp.set_options_raw(&options);
     tcp
 }
 
@@ -108,21 +108,19 @@ fn spare_bytes(frame: &WireFrame) -> usize {
     (spare / 4 * 4).min(MAX_OPTION_BYTES)
 }
 
-/// Writes SACK blocks in absolute numbers. Returns the length of the padded option.
-fn sack(ack: &Ack, options: &mut [u8; MAX_OPTION_BYTES]) -> usize {
+/// Returns the padded option with the SACK blocks in absolute numbers, if there are any.
+fn sack(ack: &Ack) -> Vec<u8> {
     if ack.sack.is_empty() {
-        return 0;
+        return Vec::new();
     }
+    let option_bytes = 2 + 8 * ack.sack.len() as u8;
     // Two leading bytes align the numbers to 32 bits.
-    options[2] = SACK;
-    let mut at = 4;
+    let mut options = vec![NO_OPERATION, NO_OPERATION, SACK, option_bytes];
     for (start, end) in ack.sacked() {
-        options[at..at + 4].copy_from_slice(&sequence(start).to_be_bytes());
-        options[at + 4..at + 8].copy_from_slice(&sequence(end).to_be_bytes());
-        at += 8;
+        options.extend(sequence(start).to_be_bytes());
+        options.extend(sequence(end).to_be_bytes());
     }
-    options[3] = at as u8 - 2;
-    at
+    options
 }
 
 /// Returns the 32-bit sequence number of a stream offset.

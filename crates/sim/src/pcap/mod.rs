@@ -19,12 +19,11 @@ const PACKET: u32 = 6;
 const ETHERNET: u16 = 1;
 
 /// Option codes of a block.
-mod option {
-    pub const COMMENT: u16 = 1;
-    pub const NAME: u16 = 2;
-    pub const SPEED: u16 = 8;
-    pub const TIME_UNIT: u16 = 9;
-}
+const OPTION_END: u16 = 0;
+const OPTION_COMMENT: u16 = 1;
+const OPTION_NAME: u16 = 2;
+const OPTION_SPEED: u16 = 8;
+const OPTION_TIME_UNIT: u16 = 9;
 
 /// A capture writer. The first write error is returned at the end.
 pub struct Capture<'w> {
@@ -33,47 +32,26 @@ pub struct Capture<'w> {
     rows: u32,
 }
 
-/// A block under construction.
-struct Block(Vec<u8>);
+/// Returns a block, whose length is both before and after its padded content.
+fn block(kind: u32, content: &[u8]) -> Vec<u8> {
+    let padded_bytes = content.len().next_multiple_of(4);
+    let length = (padded_bytes + 12) as u32;
+    let mut block = Vec::with_capacity(length as usize);
+    block.extend(kind.to_le_bytes());
+    block.extend(length.to_le_bytes());
+    block.extend(content);
+    block.resize(8 + padded_bytes, 0);
+    block.extend(length.to_le_bytes());
+    block
+}
 
-impl Block {
-    fn new(kind: u32) -> Self {
-        let mut block = Self(Vec::with_capacity(160));
-        // The length is filled in when the block is complete.
-        block.0.extend(kind.to_le_bytes());
-        block.0.extend([0; 4]);
-        block
-    }
-
-    fn with(mut self, bytes: &[u8]) -> Self {
-        self.0.extend(bytes);
-        self
-    }
-
-    fn padded(mut self) -> Self {
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-        self
-    }
-
-    fn option(self, code: u16, value: &[u8]) -> Self {
-        let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
-        let block = self
-            .with(&code.to_le_bytes())
-            .with(&length.to_le_bytes())
-            .with(&value[..usize::from(length)]);
-        block.padded()
-    }
-
-    fn end_of_options(self) -> Self {
-        self.with(&[0; 4])
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        let length = (self.0.len() + 4) as u32;
-        self.0[4..8].copy_from_slice(&length.to_le_bytes());
-        self.0.extend(length.to_le_bytes());
-        self.0
-    }
+/// Returns a padded option; one without a value ends a list of options.
+fn option(code: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
+    let value = &value[..usize::from(length)];
+    let mut option = [&code.to_le_bytes(), &length.to_le_bytes(), value].concat();
+    option.resize(option.len().next_multiple_of(4), 0);
+    option
 }
 
 impl<'w> Capture<'w> {
@@ -83,30 +61,32 @@ impl<'w> Capture<'w> {
             file: CountedWriter::new(out),
             rows: 0,
         };
-        let section = Block::new(SECTION)
-            .with(&0x1a2b_3c4d_u32.to_le_bytes())
-            .with(&1_u16.to_le_bytes())
-            .with(&0_u16.to_le_bytes())
+        let section = [
+            &0x1a2b_3c4d_u32.to_le_bytes()[..],
+            &1_u16.to_le_bytes(),
+            &0_u16.to_le_bytes(),
             // Length of the section: unknown.
-            .with(&u64::MAX.to_le_bytes())
-            .option(option::COMMENT, comment.as_bytes())
-            .end_of_options();
-        capture.write(&section.finish());
+            &u64::MAX.to_le_bytes(),
+            &option(OPTION_COMMENT, comment.as_bytes()),
+            &option(OPTION_END, &[]),
+        ];
+        capture.write(&block(SECTION, &section.concat()));
         capture
     }
 
     /// Starts a row: a separate interface, whose time starts at 0.
     pub fn row(&mut self, name: &str, rate_bits_per_s: u64) {
-        let interface = Block::new(INTERFACE)
-            .with(&ETHERNET.to_le_bytes())
-            .with(&[0; 2])
-            .with(&(headers::MAX_BYTES as u32).to_le_bytes())
-            .option(option::NAME, name.as_bytes())
-            .option(option::SPEED, &rate_bits_per_s.to_le_bytes())
+        let interface = [
+            &ETHERNET.to_le_bytes()[..],
+            &[0; 2],
+            &(headers::MAX_BYTES as u32).to_le_bytes(),
+            &option(OPTION_NAME, name.as_bytes()),
+            &option(OPTION_SPEED, &rate_bits_per_s.to_le_bytes()),
             // Time unit 10^-9 s.
-            .option(option::TIME_UNIT, &[9])
-            .end_of_options();
-        self.write(&interface.finish());
+            &option(OPTION_TIME_UNIT, &[9]),
+            &option(OPTION_END, &[]),
+        ];
+        self.write(&block(INTERFACE, &interface.concat()));
         self.rows += 1;
     }
 
@@ -114,15 +94,15 @@ impl<'w> Capture<'w> {
     pub fn frame(&mut self, frame: &WireFrame) {
         let row = self.rows.saturating_sub(1);
         let (headers, whole_bytes) = headers::headers(frame, row);
-        let packet = Block::new(PACKET)
-            .with(&row.to_le_bytes())
-            .with(&((frame.sent_ns >> 32) as u32).to_le_bytes())
-            .with(&(frame.sent_ns as u32).to_le_bytes())
-            .with(&(headers.len() as u32).to_le_bytes())
-            .with(&whole_bytes.to_le_bytes())
-            .with(&headers)
-            .padded();
-        self.write(&packet.finish());
+        let packet = [
+            &row.to_le_bytes()[..],
+            &((frame.sent_ns >> 32) as u32).to_le_bytes(),
+            &(frame.sent_ns as u32).to_le_bytes(),
+            &(headers.len() as u32).to_le_bytes(),
+            &whole_bytes.to_le_bytes(),
+            &headers,
+        ];
+        self.write(&block(PACKET, &packet.concat()));
     }
 
     /// Returns `true` if a write has failed; later frames are ignored.

@@ -5,7 +5,7 @@ use std::slice::from_mut;
 use std::task::Waker;
 
 use taut_path::qdisc::Fifo;
-use taut_path::{AnyLimit, Completed, Frame, Packet, Queue, QueueConfig};
+use taut_path::{AnyLimit, Frame, Packet, Queue, QueueConfig};
 
 use super::{Arrival, Batch, Traffic};
 use crate::NEVER_NS;
@@ -13,7 +13,7 @@ use crate::error::{TestbedError, demand};
 use crate::nic::{NicConfig, RingOf, SharedNic};
 use crate::queue::{MAX_BACKLOG_PACKETS, QueueFault, queue_config};
 use crate::single_queue_bench::Rule;
-use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, WireStats};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, Testbed, WireStats};
 use taut_measure::meter::{CURVE_POINTS, Curve, Meter, Quantiles, Since};
 
 /// Results of a replay.
@@ -84,12 +84,10 @@ pub fn replay(
     let mut run = ReplayRun {
         queue,
         arrivals: &traffic.arrivals,
-        batches: &traffic.batches,
-        clock: ReplayClock::of(&traffic.batches),
-        last_batch_ns: 0,
+        device: RecordedDevice::new(&traffic.batches),
         now_ns: 0,
     };
-    bed.run_until(&mut run, NEVER_NS)?;
+    run.run_to_end(&mut bed)?;
     let dropped_packets = run.queue.sender_counters().drops.total();
     demand(
         "dropped_packets (of a backlog of 1000000)",
@@ -101,15 +99,46 @@ pub fn replay(
 
 struct ReplayRun<'t> {
     queue: Queue<RingOf<WireStats>, AnyLimit, Fifo, Meter<Since>>,
-    /// Remaining arrivals, and remaining batches of the trace.
+    /// Remaining arrivals.
     arrivals: &'t [Arrival],
-    batches: &'t [Batch],
-    clock: ReplayClock,
-    last_batch_ns: u64,
+    device: RecordedDevice<'t>,
     now_ns: u64,
 }
 
 impl ReplayRun<'_> {
+    fn run_to_end(&mut self, bed: &mut Testbed<WireStats>) -> Result<(), TestbedError> {
+        loop {
+            let own = Schedule {
+                arrival_ns: self.arrivals.first().map_or(NEVER_NS, |next| next.at_ns),
+                ..Schedule::EMPTY
+            };
+            let (device, now_ns) = (&self.device, self.now_ns);
+            let interrupts = |nic: &mut SharedNic<_>, until_ns| {
+                let at_ns = device.next_batch_ns(nic.oldest_ns(QUEUE)?).max(now_ns);
+                if at_ns > until_ns {
+                    return None;
+                }
+                nic.send_until(at_ns);
+                Some((at_ns, QUEUE))
+            };
+            let queues = from_mut(&mut self.queue);
+            match bed.next(own, queues, NEVER_NS, interrupts)? {
+                Some(BedEvent::Arrival) => self.on_arrival(bed),
+                Some(_) => self.device.reported(bed.now_ns),
+                None => return Ok(()),
+            }
+            self.send(bed)?;
+        }
+    }
+
+    fn on_arrival(&mut self, bed: &mut Testbed<WireStats>) {
+        if let Some((next, later)) = self.arrivals.split_first() {
+            self.arrivals = later;
+            let packet = Packet::new(Frame::new(0), next.bytes);
+            self.queue.enqueue(packet, bed.now_ns, &mut bed.sink);
+        }
+    }
+
     fn send(&mut self, bed: &mut Testbed<WireStats>) -> EventResult {
         let now_ns = bed.now_ns;
         self.now_ns = now_ns;
@@ -118,35 +147,6 @@ impl ReplayRun<'_> {
         let is_idle = QueueFault::of_run(stop, QUEUE, now_ns)?;
         bed.nic.borrow_mut().watch.set_waiting(!is_idle, now_ns);
         Ok(())
-    }
-
-    /// Returns the time of the next batch of the trace with completions to report. If the trace has
-    /// none in time, returns the time at which its device would have reported.
-    fn next_batch_ns(&self, oldest_ns: u64) -> u64 {
-        let ReplayClock {
-            period_ns,
-            slack_ns,
-        } = self.clock;
-        let of_period = oldest_ns.max(self.last_batch_ns.saturating_add(period_ns));
-        let of_trace = self.batches.partition_point(|it| it.at_ns < oldest_ns);
-        let Some(batch) = self.batches.get(of_trace) else {
-            return of_period;
-        };
-        let before_ns = self.batches[..of_trace]
-            .last()
-            .map_or(self.last_batch_ns, |it| it.at_ns);
-        let clock_ns = before_ns.saturating_add(period_ns);
-        let due_ns = batch.finished_ns.max(clock_ns);
-        let max_ns = of_period.saturating_add(slack_ns);
-        // A nearby batch of the trace that did not wait for a packet reflects the device's activity
-        // interval. If it was late there, it is late here.
-        let is_own = batch.finished_ns <= clock_ns && batch.at_ns <= max_ns;
-        let was_late = batch.at_ns > due_ns.saturating_add(slack_ns);
-        if is_own || was_late && due_ns <= max_ns {
-            batch.at_ns
-        } else {
-            of_period
-        }
     }
 
     fn outcome(self, bed: &Testbed<WireStats>, length_ns: u64) -> Replayed {
@@ -166,78 +166,62 @@ impl ReplayRun<'_> {
     }
 }
 
-impl Experiment for ReplayRun<'_> {
-    type Queue = Queue<RingOf<WireStats>, AnyLimit, Fifo, Meter<Since>>;
-    type Watch = WireStats;
-
-    fn queues(&mut self) -> &mut [Self::Queue] {
-        from_mut(&mut self.queue)
-    }
-
-    fn next_ns(&self, activity: Activity) -> u64 {
-        match (activity, self.arrivals.first()) {
-            (Activity::Arrival, Some(next)) => next.at_ns,
-            _ => NEVER_NS,
-        }
-    }
-
-    fn act(&mut self, _own: Activity, bed: &mut Testbed<WireStats>) -> EventResult {
-        let Some((next, later)) = self.arrivals.split_first() else {
-            return Ok(());
-        };
-        self.arrivals = later;
-        let packet = Packet::new(Frame::new(0), next.bytes);
-        self.queue.enqueue(packet, bed.now_ns, &mut bed.sink);
-        self.send(bed)
-    }
-
-    fn on_batch(
-        &mut self,
-        bed: &mut Testbed<WireStats>,
-        _at: usize,
-        _done: Completed,
-    ) -> EventResult {
-        let passed = self.batches.partition_point(|it| it.at_ns <= bed.now_ns);
-        self.batches = &self.batches[passed..];
-        self.last_batch_ns = bed.now_ns;
-        self.send(bed)
-    }
-
-    fn next_interrupt(
-        &mut self,
-        nic: &mut SharedNic<WireStats>,
-        until_ns: u64,
-    ) -> Option<(u64, usize)> {
-        let at_ns = self.next_batch_ns(nic.oldest_ns(QUEUE)?).max(self.now_ns);
-        if at_ns > until_ns {
-            return None;
-        }
-        nic.send_until(at_ns);
-        Some((at_ns, QUEUE))
-    }
-}
-
-/// Regularity of the polls of a device.
-#[derive(Clone, Copy)]
-struct ReplayClock {
+/// The device of a trace: the times of its batches, and the regularity of its polls.
+struct RecordedDevice<'t> {
+    /// Remaining batches of the trace.
+    batches: &'t [Batch],
     /// Interval between batches that did not wait for a packet, in ns.
     period_ns: u64,
     /// Maximum delay of a batch that is still attributed to its interval, in ns.
     slack_ns: u64,
+    last_batch_ns: u64,
 }
 
-impl ReplayClock {
-    /// Computes the regularity from a trace's batches, except those that waited for a packet.
-    fn of(batches: &[Batch]) -> Self {
+impl<'t> RecordedDevice<'t> {
+    /// Computes the regularity from the batches, except those that waited for a packet.
+    fn new(batches: &'t [Batch]) -> Self {
         let gap_ns = |it: &[Batch]| it[1].at_ns - it[0].at_ns;
         let min_ns = quantile(batches.windows(2).map(gap_ns).collect(), 10);
         let by_clock = |it: &&[Batch]| it[1].finished_ns <= it[0].at_ns.saturating_add(min_ns);
         let gaps_ns = batches.windows(2).filter(by_clock).map(gap_ns).collect();
         let period_ns = quantile(gaps_ns, 50).max(min_ns);
         Self {
+            batches,
             period_ns,
             // Covers most of what lies above the median without merging two batches.
             slack_ns: 4_u64.saturating_mul(period_ns - min_ns).min(period_ns / 2),
+            last_batch_ns: 0,
+        }
+    }
+
+    fn reported(&mut self, now_ns: u64) {
+        let passed = self.batches.partition_point(|it| it.at_ns <= now_ns);
+        self.batches = &self.batches[passed..];
+        self.last_batch_ns = now_ns;
+    }
+
+    /// Returns the time of the next batch of the trace with completions to report. If the trace has
+    /// none in time, returns the time at which its device would have reported.
+    fn next_batch_ns(&self, oldest_ns: u64) -> u64 {
+        let of_period = oldest_ns.max(self.last_batch_ns.saturating_add(self.period_ns));
+        let of_trace = self.batches.partition_point(|it| it.at_ns < oldest_ns);
+        let Some(batch) = self.batches.get(of_trace) else {
+            return of_period;
+        };
+        let before_ns = self.batches[..of_trace]
+            .last()
+            .map_or(self.last_batch_ns, |it| it.at_ns);
+        let clock_ns = before_ns.saturating_add(self.period_ns);
+        let due_ns = batch.finished_ns.max(clock_ns);
+        let max_ns = of_period.saturating_add(self.slack_ns);
+        // A nearby batch of the trace that did not wait for a packet reflects the device's activity
+        // interval. If it was late there, it is late here.
+        let is_own = batch.finished_ns <= clock_ns && batch.at_ns <= max_ns;
+        let was_late = batch.at_ns > due_ns.saturating_add(self.slack_ns);
+        if is_own || was_late && due_ns <= max_ns {
+            batch.at_ns
+        } else {
+            of_period
         }
     }
 }

@@ -19,7 +19,6 @@ use taut_path::{Frame, Packet, Segmentation};
 use crate::HEADER_BYTES;
 use crate::error::{TestbedError, demand_countable, demand_order};
 use crate::nic::{NicConfig, WireCounters};
-pub use crate::source::WhenFull;
 pub use crate::time_series::{Sample, TimeSeries};
 pub use rule::{ParseRuleError, Rule};
 pub use run::{observe, observe_with};
@@ -44,6 +43,22 @@ pub enum TrafficSource {
     },
     /// Sends until `ENOBUFS` ("no buffer space"), and then reacts as given.
     Blind(WhenFull),
+}
+
+/// Reaction of a sender to `ENOBUFS` ("no buffer space").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Sleeps until the first tick after this time.
+    Sleep {
+        /// The requested sleep, in ns.
+        sleep_ns: u64,
+        /// Tick of the clock, in ns; 0 is a clock without ticks.
+        tick_ns: u64,
+    },
+    /// Tries again after this time, in ns, during which it keeps the core busy; at least 1.
+    Spin(u64),
+    /// Waits until it is woken.
+    Wait,
 }
 
 /// Costs on the shared core, in ns.

@@ -13,9 +13,9 @@ use super::{Observed, Rule, SingleQueueConfig};
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic, WireCounters};
+use crate::note::Note;
 use crate::queue::{MAX_BACKLOG_PACKETS, queue_config};
-use crate::source::Note;
-use crate::testbed::{Activity, EventResult, Experiment, Setup, Testbed, Urgent};
+use crate::testbed::{BedEvent, EventResult, Schedule, Setup, Testbed, Urgent};
 
 /// Runs a bench from time 0 to its end.
 ///
@@ -115,47 +115,41 @@ impl<'a, T: Probe> SingleQueueBench<'a, T> {
         // Events at an end belong to the time before it.
         let from_ns = self.config.measure_from_ns.saturating_add(1);
         let end_ns = self.config.end_ns.saturating_add(1);
-        bed.run_until(&mut self, from_ns)?;
+        self.run_until(&mut bed, from_ns)?;
         let before = Before {
             wire: bed.nic.borrow().counters(QUEUE),
             busy_ns: bed.core.busy_ns,
             failed_sends: self.feed.failed_sends,
             wakeups: self.feed.wakeups,
         };
-        bed.run_until(&mut self, end_ns)?;
+        self.run_until(&mut bed, end_ns)?;
         Ok(self.observed(bed, &before))
     }
-}
 
-impl<T: Probe> Experiment for SingleQueueBench<'_, T> {
-    type Queue = Queue<RingOf<Left>, AnyLimit, Fifo, (T, BenchProbe)>;
-    type Watch = Left;
-
-    fn queues(&mut self) -> &mut [Self::Queue] {
-        from_mut(&mut self.queue)
-    }
-
-    fn next_ns(&self, activity: Activity) -> u64 {
-        match activity {
-            Activity::Arrival => NEVER_NS,
-            Activity::Resume => self.feed.made_ns.min(self.feed.next_ns),
-            Activity::Sample => self.sample_ns,
-        }
-    }
-
-    fn act(&mut self, activity: Activity, bed: &mut BenchTestbed) -> EventResult {
-        match activity {
-            Activity::Arrival => Ok(()),
-            Activity::Resume if self.feed.made_ns == bed.now_ns => self.on_made(bed),
-            Activity::Resume => self.on_sender(bed),
-            Activity::Sample => {
-                self.on_sample(bed);
-                Ok(())
+    /// Processes everything that is due before `end_ns`.
+    fn run_until(&mut self, bed: &mut BenchTestbed, end_ns: u64) -> Result<(), TestbedError> {
+        loop {
+            let own = Schedule {
+                resume_ns: self.feed.made_ns.min(self.feed.next_ns),
+                sample_ns: self.sample_ns,
+                ..Schedule::EMPTY
+            };
+            let queues = from_mut(&mut self.queue);
+            let Some(event) = bed.next(own, queues, end_ns, SharedNic::next_interrupt)? else {
+                return Ok(());
+            };
+            match event {
+                BedEvent::Batch(_, done) => self.on_batch(bed, done)?,
+                BedEvent::Resume if self.feed.made_ns == bed.now_ns => self.on_made(bed)?,
+                BedEvent::Resume => self.on_sender(bed)?,
+                BedEvent::Sample => self.on_sample(bed),
+                // A bench schedules no arrivals.
+                BedEvent::Arrival => {}
             }
         }
     }
 
-    fn on_batch(&mut self, bed: &mut BenchTestbed, _at: usize, done: Completed) -> EventResult {
+    fn on_batch(&mut self, bed: &mut BenchTestbed, done: Completed) -> EventResult {
         for _ in 0..done.counts.packets {
             if let Some(left_ns) = bed.nic.borrow_mut().watch.oldest_ns.pop_front() {
                 self.queue.probe_mut().1.on_reaped(left_ns, bed.now_ns);

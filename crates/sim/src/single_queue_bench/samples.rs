@@ -58,7 +58,7 @@ impl<T: Probe> SingleQueueBench<'_, T> {
         };
         let measured_ns = end_ns.saturating_sub(self.config.measure_from_ns).max(1) as f64;
         let rate_bits_per_s = nic.rate_bits_per_s() as f64;
-        let watch = &queue.probe().1;
+        let (watch, sender) = (&queue.probe().1, queue.sender_counters());
         Observed {
             in_flight_bytes: watch.meter.in_flight_bytes().quantiles(),
             in_flight_p99_bytes: watch.meter.in_flight_bytes().at_share(0.99),
@@ -75,9 +75,9 @@ impl<T: Probe> SingleQueueBench<'_, T> {
             core_share: (bed.core.busy_ns - before.busy_ns) as f64 / measured_ns,
             failed_sends: self.feed.failed_sends - before.failed_sends,
             wakeups: self.feed.wakeups - before.wakeups,
-            drops: watch.drops,
+            drops: sender.drops.total(),
             ledger: PacketLedger {
-                entered: queue.sender_counters().enqueued_packets,
+                entered: sender.enqueued_packets,
                 freed: bed.sink.freed,
                 waiting: queue.backlog().packets,
                 in_ring: nic.packets_in_rings() as u64,

@@ -17,7 +17,6 @@ pub(super) struct BenchProbe {
     pub(super) held_ns: Histogram<u64>,
     /// Link time of all packets submitted to the NIC, in bytes.
     pub(super) submitted_time_bytes: u64,
-    pub(super) drops: u64,
     framing: Framing,
     measure_from_ns: u64,
     /// Arrival time of each packet that is not reaped, in ns.
@@ -32,7 +31,6 @@ impl BenchProbe {
             latency_ns: histogram_ns(),
             held_ns: histogram_ns(),
             submitted_time_bytes: 0,
-            drops: 0,
             framing,
             measure_from_ns,
             entered_ns: VecDeque::new(),
@@ -83,7 +81,6 @@ impl Probe for BenchProbe {
             Event::Dropped(..) => {
                 // The discipline drops at its tail: the packet that arrived last.
                 self.entered_ns.pop_back();
-                self.drops += 1;
                 return;
             }
             Event::Sent(packet) => {

@@ -146,7 +146,7 @@ impl TcpSender {
     /// Returns `true` if the first unacknowledged segment counts as lost.
     fn is_lost(&self) -> bool {
         !self.recovery.scoreboard.is_empty()
-            && (self.recovery.dup_acks >= DUP_THRESH || self.loss_edge().offset > self.una)
+            && (self.recovery.dup_acks >= DUP_THRESH || self.lost_to() > self.una)
     }
 
     /// Enters the loss recovery: RFC 6675, 5, (4).
@@ -236,7 +236,7 @@ impl TcpSender {
             .unwrap_or(self.recovery.end)
             .min(gap.saturating_add(mss))
             .min(self.nxt);
-        if (gap < self.loss_edge().offset || resend_first) && gap < end {
+        if (gap < self.lost_to() || resend_first) && gap < end {
             return Some((gap, end - gap));
         }
         let highest = self.recovery.scoreboard.highest();
@@ -268,7 +268,7 @@ impl TcpSender {
         if is_fast && Some(start) >= recovery.scoreboard.highest() {
             recovery.rescue = false;
         } else {
-            recovery.scoreboard.on_resent(start, end);
+            recovery.scoreboard.on_resent(end);
         }
     }
 }

@@ -29,7 +29,6 @@ mod acknowledge;
 mod config;
 mod congestion;
 mod cubic;
-mod ranges;
 mod reassembly;
 mod receiver;
 mod round_trip;

@@ -1,11 +1,12 @@
 //! The receiver's out-of-order data, and the order of its SACK blocks.
 
-use super::ranges::Ranges;
+use rangemap::RangeSet;
+
 use super::segment::SackBlocks;
 
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
-    held: Ranges,
+    held: RangeSet<u64>,
     /// A byte of each of the latest ranges, the latest first (RFC 2018, 4: the information of a
     /// lost acknowledgement is then repeated twice). Each is in another range; 0 for none, because
     /// data at the start of the stream is never out of order.
@@ -18,37 +19,37 @@ impl Reassembly {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.held.descending().map(|(start, end)| end - start).sum()
+        self.held.iter().map(|it| it.end - it.start).sum()
     }
 
+    /// Stores `[start, end)`, which must not be empty.
     pub fn insert(&mut self, start: u64, end: u64) {
-        self.held.insert(start, end);
-        let Some((from, to)) = self.held.holding(start) else {
+        self.held.insert(start..end);
+        let Some(range) = self.held.get(&start) else {
             return;
         };
         let mut latest = [start, 0, 0];
-        let others = self
-            .latest
-            .iter()
-            .filter(|&&at| at != 0 && !(from <= at && at < to));
+        let others = self.latest.iter();
+        let others = others.filter(|&at| *at != 0 && !range.contains(at));
         for (place, &at) in latest[1..].iter_mut().zip(others) {
             *place = at;
         }
         self.latest = latest;
     }
 
-    /// Delivers everything before `offset` and the adjacent range. Returns the new end.
+    /// Delivers everything before `offset`, which must not be 0, and the adjacent range. Returns
+    /// the new end.
     pub fn deliver(&mut self, offset: u64) -> u64 {
-        let end = self.held.holding(offset).map_or(offset, |it| it.1);
-        self.held.remove_before(end);
+        let end = self.held.get(&offset).map_or(offset, |it| it.end);
+        self.held.remove(0..end);
         end
     }
 
     pub fn blocks(&self, cumulative: u64) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         for &at in self.latest.iter().filter(|&&at| at > cumulative) {
-            if let Some((start, end)) = self.held.holding(at) {
-                blocks.push(cumulative, start, end);
+            if let Some(range) = self.held.get(&at) {
+                blocks.push(cumulative, range.start, range.end);
             }
         }
         blocks

@@ -86,7 +86,7 @@ proptest! {
                     let gap_end = (gap..nxt).find(|&byte| bytes.sacked[byte]);
                     prop_assert_eq!(end, gap_end.map(|byte| byte as u64));
                     let resent_to = (gap + length).min(gap_end.unwrap_or(nxt));
-                    board.on_resent(start, resent_to as u64);
+                    board.on_resent(resent_to as u64);
                     bytes.high_rxt = resent_to;
                 }
                 Step::Timeout => {
@@ -94,11 +94,11 @@ proptest! {
                     bytes.high_rxt = bytes.una;
                 }
             }
-            let edge = board.loss_edge(bytes.una as u64, MSS);
+            let lost_to = board.lost_to(bytes.una as u64, MSS);
             for byte in (bytes.una..nxt).filter(|&byte| !bytes.sacked[byte]) {
-                prop_assert_eq!(bytes.is_lost(byte), (byte as u64) < edge.offset, "{}", byte);
+                prop_assert_eq!(bytes.is_lost(byte), (byte as u64) < lost_to, "{}", byte);
             }
-            let pipe = board.pipe_bytes(bytes.una as u64, nxt as u64, edge);
+            let pipe = board.pipe_bytes(bytes.una as u64, nxt as u64, lost_to);
             prop_assert_eq!(pipe, bytes.pipe_bytes(nxt));
             prop_assert_eq!(board.is_empty(), !bytes.sacked.contains(&true));
         }

@@ -7,7 +7,7 @@ use super::config::TcpConfig;
 use super::congestion::Window;
 use super::cubic::Cubic;
 use super::round_trip::RoundTrip;
-use super::scoreboard::{LossEdge, Scoreboard};
+use super::scoreboard::Scoreboard;
 use super::segment::Segment;
 use crate::NEVER_NS;
 
@@ -264,15 +264,24 @@ impl TcpSender {
         if !self.has_gaps() {
             return self.nxt - self.una;
         }
-        let scoreboard = &self.recovery.scoreboard;
-        scoreboard.pipe_bytes(self.una, self.nxt, self.loss_edge())
+        self.pipe_bytes()
     }
 
-    pub(super) fn loss_edge(&self) -> LossEdge {
+    // Cold, so that the path of a connection without gaps stays short.
+    #[cold]
+    fn pipe_bytes(&self) -> u64 {
         let scoreboard = &self.recovery.scoreboard;
-        match self.recovery.phase {
-            Phase::Open | Phase::FastRecovery => scoreboard.loss_edge(self.una, self.mss_bytes()),
-            Phase::AfterTimeout => scoreboard.edge_at(self.recovery.end),
+        scoreboard.pipe_bytes(self.una, self.nxt, self.lost_to())
+    }
+
+    /// Returns the offset below which everything that is not selectively acknowledged is lost.
+    pub(super) fn lost_to(&self) -> u64 {
+        let recovery = &self.recovery;
+        match recovery.phase {
+            Phase::Open | Phase::FastRecovery => {
+                recovery.scoreboard.lost_to(self.una, self.mss_bytes())
+            }
+            Phase::AfterTimeout => recovery.end,
         }
     }
 

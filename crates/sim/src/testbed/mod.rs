@@ -1,7 +1,8 @@
-//! Queues above one NIC, in virtual time: the loop of every experiment that needs no network.
+//! Queues above one NIC, in virtual time, for experiments that need no network.
 //!
 //! A [`Testbed`] processes events in order of time: interrupts, polls after a batch that stopped at
-//! its budget, and rate changes of the wire. An [`Experiment`] sends the packets and measures.
+//! its budget, and rate changes of the wire. An experiment calls [`Testbed::next`] in a loop. It
+//! sends the packets and measures.
 
 #[cfg(test)]
 mod tests;
@@ -10,11 +11,9 @@ mod wire_stats;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::rc::Rc;
 
 use taut_path::limit::Limit;
-use taut_path::queue::CompleteError;
 use taut_path::{Completed, Probe, Qdisc, Queue};
 
 pub(crate) use urgent::Urgent;
@@ -24,87 +23,54 @@ pub(crate) use wire_stats::WireStats;
 use crate::NEVER_NS;
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic, WireCounters, WireWatch};
-use crate::queue::QueueFault;
+use crate::queue::{BatchResult, QueueFault};
 use crate::sink::Sink;
 
 /// The end of an event's processing.
 pub(crate) type EventResult = Result<(), QueueFault>;
 
-/// Events of an experiment. Simultaneous events are in this order: the rate changes, packets
+/// An event for the experiment. Simultaneous events are in this order: the rate changes, packets
 /// arrive, the device is polled until it has no completions, senders resume, a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
+pub(crate) enum BedEvent {
     /// New packets arrive.
     Arrival,
+    /// The queue of this index has processed a completion batch.
+    Batch(usize, Completed),
     /// A sender returns, or has prepared a packet.
     Resume,
     /// A sample is taken.
     Sample,
 }
 
-/// The senders, the interrupts and the measurements above a testbed.
-pub(crate) trait Experiment {
-    /// The type of a queue.
-    type Queue: TestQueue;
-    /// The observer of the wire.
-    type Watch: WireWatch;
-
-    /// Returns the queues, one for each ring.
-    fn queues(&mut self) -> &mut [Self::Queue];
-
-    /// Returns the time of its next event of this kind, in ns.
-    fn next_ns(&self, _own: Activity) -> u64 {
-        NEVER_NS
-    }
-
-    /// Processes an event of this kind, which is due.
-    fn act(&mut self, _own: Activity, _bed: &mut Testbed<Self::Watch>) -> EventResult {
-        Ok(())
-    }
-
-    /// Called after a completion batch of queue `at`.
-    fn on_batch(
-        &mut self,
-        bed: &mut Testbed<Self::Watch>,
-        at: usize,
-        done: Completed,
-    ) -> EventResult;
-
-    /// Returns the time and the queue of the next interrupt by `until_ns`, and sends the packets
-    /// that leave before it. The default is the interrupt moderation of the NIC.
-    fn next_interrupt(
-        &mut self,
-        nic: &mut SharedNic<Self::Watch>,
-        until_ns: u64,
-    ) -> Option<(u64, usize)> {
-        nic.next_interrupt(until_ns)
-    }
-
-    /// Returns `true` if the rest of the run cannot change the result.
-    fn is_over(&self, _bed: &Testbed<Self::Watch>) -> bool {
-        false
-    }
+/// Times of the next events that an experiment schedules itself, in ns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Schedule {
+    pub(crate) arrival_ns: u64,
+    pub(crate) resume_ns: u64,
+    pub(crate) sample_ns: u64,
 }
 
-/// A queue, or the two halves of one.
+impl Schedule {
+    /// Nothing is scheduled.
+    pub(crate) const EMPTY: Self = Self {
+        arrival_ns: NEVER_NS,
+        resume_ns: NEVER_NS,
+        sample_ns: NEVER_NS,
+    };
+}
+
+/// A queue, or its completing half.
 pub(crate) trait TestQueue {
     /// As [`Queue::complete`].
-    fn complete(
-        &mut self,
-        now_ns: u64,
-        sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>>;
+    fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult;
 
     /// Returns the time at which its coalescer passes deferred completions to the limit, in ns.
     fn wakeup_ns(&self) -> Option<u64>;
 }
 
 impl<W: WireWatch, L: Limit, Q: Qdisc, P: Probe> TestQueue for Queue<RingOf<W>, L, Q, P> {
-    fn complete(
-        &mut self,
-        now_ns: u64,
-        sink: &mut Sink,
-    ) -> Result<Completed, CompleteError<Infallible>> {
+    fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult {
         Queue::complete(self, now_ns, sink)
     }
 
@@ -178,32 +144,43 @@ impl<W: WireWatch> Testbed<W> {
         }
     }
 
-    /// Processes everything that is due before `end_ns`.
-    pub(crate) fn run_until<E: Experiment<Watch = W>>(
+    /// Processes everything that is due before `end_ns`, up to the next event for the experiment;
+    /// `None` if there is none.
+    ///
+    /// `next_interrupt` returns the time and the queue of the next interrupt by the given time, and
+    /// sends the packets that leave before it: [`SharedNic::next_interrupt`], or the interrupts of
+    /// the experiment.
+    pub(crate) fn next<Q: TestQueue>(
         &mut self,
-        activity: &mut E,
+        own: Schedule,
+        queues: &mut [Q],
         end_ns: u64,
-    ) -> Result<(), TestbedError> {
-        while !activity.is_over(self) {
-            let first_ns = self.rate_ns().min(activity.next_ns(Activity::Arrival));
-            let then_ns = self.then_ns(activity);
+        mut next_interrupt: impl FnMut(&mut SharedNic<W>, u64) -> Option<(u64, usize)>,
+    ) -> Result<Option<BedEvent>, TestbedError> {
+        loop {
+            let first_ns = self.rate_ns().min(own.arrival_ns);
+            let then_ns = self.then_ns(own, queues);
             // At one time, rate changes and arrivals precede interrupts; all else follows them.
             let ask_ns = first_ns.min(end_ns).saturating_sub(1).min(then_ns);
-            let interrupt = activity.next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
+            let interrupt = next_interrupt(&mut self.nic.borrow_mut(), ask_ns);
             if let Some((at_ns, at)) = interrupt {
                 self.now_ns = at_ns;
-                self.interrupt(activity, at)?;
+                if self.on_interrupt(at) {
+                    return Ok(Some(self.complete(queues, at)?));
+                }
                 continue;
             }
             let next_ns = first_ns.min(then_ns);
             if next_ns >= end_ns {
-                break;
+                return Ok(None);
             }
             self.now_ns = next_ns;
             self.nic.borrow_mut().send_until(next_ns);
-            self.act(activity)?;
+            if self.rate_ns() != next_ns {
+                return Ok(Some(self.due_event(own, queues)?));
+            }
+            self.change_rate()?;
         }
-        Ok(())
     }
 
     fn rate_ns(&self) -> u64 {
@@ -212,41 +189,39 @@ impl<W: WireWatch> Testbed<W> {
     }
 
     /// Returns the time of the next event that follows a simultaneous interrupt.
-    fn then_ns(&self, activity: &mut impl Experiment<Watch = W>) -> u64 {
-        let own_ns = activity
-            .next_ns(Activity::Resume)
-            .min(activity.next_ns(Activity::Sample));
+    fn then_ns<Q: TestQueue>(&self, own: Schedule, queues: &[Q]) -> u64 {
+        let own_ns = own.resume_ns.min(own.sample_ns);
         let served_ns = self.served.front().map_or(NEVER_NS, |served| served.0);
         let polls_ns = self.polls_ns.iter().copied();
-        let wakeups_ns = activity.queues().iter().filter_map(TestQueue::wakeup_ns);
+        let wakeups_ns = queues.iter().filter_map(TestQueue::wakeup_ns);
         let queues_ns = polls_ns.chain(wakeups_ns);
         queues_ns.fold(own_ns.min(served_ns), u64::min)
     }
 
-    /// Processes the first of the events that are due now.
-    fn act<E: Experiment<Watch = W>>(&mut self, activity: &mut E) -> Result<(), TestbedError> {
+    /// Returns the first of the events that are due now, after the completions of its queue.
+    fn due_event<Q: TestQueue>(
+        &mut self,
+        own: Schedule,
+        queues: &mut [Q],
+    ) -> Result<BedEvent, QueueFault> {
         let now_ns = self.now_ns;
-        if self.rate_ns() == now_ns {
-            return self.change_rate();
-        }
-        if activity.next_ns(Activity::Arrival) == now_ns {
-            return Ok(activity.act(Activity::Arrival, self)?);
+        if own.arrival_ns == now_ns {
+            return Ok(BedEvent::Arrival);
         }
         if let Some(&(_, at)) = self.served.front().filter(|served| served.0 == now_ns) {
             self.served.pop_front();
-            return Ok(self.complete(activity, at)?);
+            return self.complete(queues, at);
         }
-        let wakes = |queue: &E::Queue| queue.wakeup_ns() == Some(now_ns);
+        let wakes = |queue: &Q| queue.wakeup_ns() == Some(now_ns);
         if let Some(at) = self.polls_ns.iter().position(|&it| it == now_ns) {
-            self.complete(activity, at)?;
-        } else if let Some(at) = activity.queues().iter().position(wakes) {
-            self.wake(activity, at)?;
-        } else if activity.next_ns(Activity::Resume) == now_ns {
-            activity.act(Activity::Resume, self)?;
+            self.complete(queues, at)
+        } else if let Some(at) = queues.iter().position(wakes) {
+            self.wake(queues, at)
+        } else if own.resume_ns == now_ns {
+            Ok(BedEvent::Resume)
         } else {
-            activity.act(Activity::Sample, self)?;
+            Ok(BedEvent::Sample)
         }
-        Ok(())
     }
 
     fn change_rate(&mut self) -> Result<(), TestbedError> {
@@ -257,48 +232,50 @@ impl<W: WireWatch> Testbed<W> {
         Ok(nic.set_rate(rate_bits_per_s, self.now_ns)?)
     }
 
-    fn interrupt(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> EventResult {
+    /// Processes an interrupt of queue `at`. Returns `true` if it reaps now: it is not masked and
+    /// costs no time on the core.
+    fn on_interrupt(&mut self, at: usize) -> bool {
         // Interrupts are masked during polling.
         if self.polls_ns[at] != NEVER_NS {
-            return Ok(());
+            return false;
         }
         if self.setup.interrupt_ns == 0 {
-            return self.complete(activity, at);
+            return true;
         }
         // An interrupt without completions costs the same.
         let served_ns = self.core.work(self.now_ns, self.setup.interrupt_ns);
         self.served.push_back((served_ns, at));
-        Ok(())
+        false
     }
 
     /// Reaps completions of queue `at`.
-    fn complete(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> EventResult {
-        let done = self.poll(activity, at)?;
+    fn complete<Q: TestQueue>(
+        &mut self,
+        queues: &mut [Q],
+        at: usize,
+    ) -> Result<BedEvent, QueueFault> {
+        let done = self.poll(queues, at)?;
         self.polls_ns[at] = if done.more_pending {
             self.now_ns.saturating_add(self.setup.poll_interval_ns)
         } else {
             NEVER_NS
         };
-        activity.on_batch(self, at, done)
+        Ok(BedEvent::Batch(at, done))
     }
 
     /// Passes deferred completions to a limit.
-    fn wake(&mut self, activity: &mut impl Experiment<Watch = W>, at: usize) -> EventResult {
+    fn wake<Q: TestQueue>(&mut self, queues: &mut [Q], at: usize) -> Result<BedEvent, QueueFault> {
         if self.setup.wakeup_reaps {
-            return self.complete(activity, at);
+            return self.complete(queues, at);
         }
         self.nic.borrow_mut().silent = true;
-        let done = self.poll(activity, at);
+        let done = self.poll(queues, at);
         self.nic.borrow_mut().silent = false;
-        activity.on_batch(self, at, done?)
+        Ok(BedEvent::Batch(at, done?))
     }
 
-    fn poll(
-        &mut self,
-        activity: &mut impl Experiment<Watch = W>,
-        at: usize,
-    ) -> Result<Completed, QueueFault> {
-        let done = activity.queues()[at].complete(self.now_ns, &mut self.sink);
+    fn poll<Q: TestQueue>(&mut self, queues: &mut [Q], at: usize) -> Result<Completed, QueueFault> {
+        let done = queues[at].complete(self.now_ns, &mut self.sink);
         QueueFault::of_batch(done, at, self.now_ns)
     }
 }

@@ -20,52 +20,57 @@ type Log = Vec<(u64, &'static str, usize)>;
 /// An experiment with listed events, which logs their processing.
 struct Listed {
     queue: TestedQueue,
-    activity: Vec<(u64, Activity)>,
+    listed: Vec<(u64, BedEvent)>,
     interrupts_ns: Vec<u64>,
     log: Log,
 }
 
-impl Experiment for Listed {
-    type Queue = TestedQueue;
-    type Watch = ();
-
-    fn queues(&mut self) -> &mut [TestedQueue] {
-        from_mut(&mut self.queue)
+impl Listed {
+    fn run_until(&mut self, bed: &mut Testbed<()>, end_ns: u64) -> Result<(), TestbedError> {
+        loop {
+            let own = Schedule {
+                arrival_ns: self.next_ns(BedEvent::Arrival),
+                resume_ns: self.next_ns(BedEvent::Resume),
+                sample_ns: self.next_ns(BedEvent::Sample),
+            };
+            let interrupts_ns = &mut self.interrupts_ns;
+            let interrupts = |nic: &mut SharedNic<()>, until_ns| {
+                let at_ns = *interrupts_ns.first().filter(|&&it| it <= until_ns)?;
+                interrupts_ns.remove(0);
+                nic.send_until(at_ns);
+                Some((at_ns, 0))
+            };
+            let queues = from_mut(&mut self.queue);
+            let Some(event) = bed.next(own, queues, end_ns, interrupts)? else {
+                return Ok(());
+            };
+            self.on_event(event, bed);
+        }
     }
 
-    fn next_ns(&self, activity: Activity) -> u64 {
-        let next = self.activity.iter().find(|listed| listed.1 == activity);
+    fn next_ns(&self, event: BedEvent) -> u64 {
+        let next = self.listed.iter().find(|listed| listed.1 == event);
         next.map_or(NEVER_NS, |listed| listed.0)
     }
 
-    fn act(&mut self, activity: Activity, bed: &mut Testbed<()>) -> EventResult {
+    fn on_event(&mut self, event: BedEvent, bed: &Testbed<()>) {
         let now_ns = bed.now_ns;
-        self.activity.retain(|&listed| listed != (now_ns, activity));
-        let name = match activity {
-            Activity::Arrival => "arrival",
-            Activity::Resume => "resume",
-            Activity::Sample => "sample",
+        self.listed.retain(|&listed| listed != (now_ns, event));
+        let name = match event {
+            BedEvent::Arrival => "arrival",
+            BedEvent::Resume => "resume",
+            BedEvent::Sample => "sample",
+            BedEvent::Batch(_, done) => {
+                let packets = done.counts.packets as usize;
+                return self.log.push((now_ns, "batch", packets));
+            }
         };
         self.log.push((now_ns, name, bed.marks.len()));
-        Ok(())
-    }
-
-    fn on_batch(&mut self, bed: &mut Testbed<()>, _at: usize, done: Completed) -> EventResult {
-        let packets = done.counts.packets as usize;
-        self.log.push((bed.now_ns, "batch", packets));
-        Ok(())
-    }
-
-    fn next_interrupt(&mut self, nic: &mut SharedNic<()>, until_ns: u64) -> Option<(u64, usize)> {
-        let at_ns = *self.interrupts_ns.first().filter(|&&it| it <= until_ns)?;
-        self.interrupts_ns.remove(0);
-        nic.send_until(at_ns);
-        Some((at_ns, 0))
     }
 }
 
 /// Runs a queue with `packets` of 100 ns each and a budget of one packet per batch, until 10 us.
-fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: &[u64]) -> Log {
+fn log(setup: Setup, packets: u32, events: &[(u64, BedEvent)], interrupts_ns: &[u64]) -> Log {
     let nic = NicConfig::plain(8_000_000_000, 16);
     let (nic, mut rings) = SharedNic::shared(&nic, 1, (), false).expect("valid");
     let config = QueueConfig {
@@ -80,7 +85,7 @@ fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: 
     let mut bed = Testbed::new(nic, setup);
     let mut listed = Listed {
         queue: queue.expect("valid"),
-        activity: activity.to_vec(),
+        listed: events.to_vec(),
         interrupts_ns: interrupts_ns.to_vec(),
         log: Vec::new(),
     };
@@ -89,7 +94,7 @@ fn log(setup: Setup, packets: u32, activity: &[(u64, Activity)], interrupts_ns: 
         listed.queue.enqueue(packet, 0, &mut bed.sink);
     }
     let _ = listed.queue.run(0, &mut bed.sink);
-    bed.run_until(&mut listed, 10_000).expect("no fault");
+    listed.run_until(&mut bed, 10_000).expect("no fault");
     listed.log
 }
 
@@ -99,15 +104,15 @@ fn simultaneous_events_have_a_fixed_order() {
         rates: vec![(1_000, 1_000_000_000)],
         ..Setup::default()
     };
-    let activity =
-        [Activity::Sample, Activity::Resume, Activity::Arrival].map(|activity| (1_000, activity));
+    let events = [BedEvent::Sample, BedEvent::Resume, BedEvent::Arrival];
+    let events = events.map(|event| (1_000, event));
     let order = [
         (1_000, "arrival", 1),
         (1_000, "batch", 1),
         (1_000, "resume", 1),
         (1_000, "sample", 1),
     ];
-    assert_eq!(log(setup, 1, &activity, &[1_000]), order);
+    assert_eq!(log(setup, 1, &events, &[1_000]), order);
 }
 
 #[test]

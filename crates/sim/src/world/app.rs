@@ -94,14 +94,6 @@ impl Desk {
         }
     }
 
-    /// Returns the number of complete responses.
-    pub fn transactions(&self) -> u64 {
-        match self.app {
-            App::Client(of) => self.done / u64::from(of.response_bytes.max(1)),
-            _ => 0,
-        }
-    }
-
     /// Starts the application, or ends its pause.
     pub fn wake(&mut self) {
         if self.state == State::Thinking {

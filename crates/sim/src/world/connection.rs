@@ -27,16 +27,12 @@ pub struct ConnectionConfig {
 pub struct EndpointReport {
     /// Bytes that the application read, in order.
     pub received_bytes: u64,
-    /// Complete responses of a client.
-    pub transactions: u64,
     /// Event counters of its TCP.
     pub tcp: TcpStats,
     /// Current congestion window, in bytes.
     pub cwnd_bytes: u64,
     /// Current smoothed round trip, in ns; 0 before the first sample.
     pub srtt_ns: u64,
-    /// Content of the send buffer: bytes written and not acknowledged.
-    pub unacked_bytes: u64,
 }
 
 /// One end of a connection.
@@ -180,11 +176,9 @@ impl Endpoint {
     pub fn report(&self) -> EndpointReport {
         EndpointReport {
             received_bytes: self.receiver.delivered_bytes(),
-            transactions: self.desk.transactions(),
             tcp: self.sender.stats(),
             cwnd_bytes: self.sender.cwnd_bytes(),
             srtt_ns: self.sender.srtt_ns().unwrap_or(0),
-            unacked_bytes: self.sender.unacked_bytes(),
         }
     }
 

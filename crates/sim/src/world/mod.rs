@@ -28,7 +28,7 @@ use taut_path::tsq;
 use taut_path::{AnyLimit, Probe, Qdisc};
 
 use crate::error::TestbedError;
-use crate::nic::{EmulatedNic, WireCounters};
+use crate::nic::WireCounters;
 use crate::tcp::TcpConfig;
 
 pub use app::{App, Messages};
@@ -106,14 +106,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         number
     }
 
-    /// Sets the coalescing interval of both hosts' completions; 0 passes each completion batch at
-    /// once.
-    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
-        for host in &mut self.hosts {
-            host.tx.queue.set_coalesce_ns(coalesce_ns);
-        }
-    }
-
     /// Runs until `until_ns`, or until no event is left.
     ///
     /// # Errors
@@ -163,14 +155,9 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         self.hosts[host].tx.queue.probe()
     }
 
-    /// Returns the NIC of a host.
-    pub fn nic(&self, host: usize) -> &EmulatedNic {
-        self.hosts[host].tx.queue.device()
-    }
-
     /// Returns the wire counters of a host.
     pub fn wire(&self, host: usize) -> WireCounters {
-        self.nic(host).counters(0)
+        self.hosts[host].tx.queue.device().counters(0)
     }
 
     /// Returns the packets that a host's queue dropped.

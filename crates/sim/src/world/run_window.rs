@@ -74,10 +74,8 @@ impl<P: Probe, L: Limit, Q: Qdisc> Host<P, L, Q> {
         let event_queue = event_queue.map(|turn| (turn, EventSource::EventQueue));
         let nic =
             (self.nic_wakeup.at_ns == now_ns).then_some((self.nic_wakeup.turn, EventSource::Nic));
-        let mine = match (event_queue, nic) {
-            (Some(event_queue), Some(nic)) if event_queue.0 < nic.0 => Some(event_queue),
-            (event_queue, nic) => nic.or(event_queue),
-        };
+        let mine = [event_queue, nic].into_iter().flatten();
+        let mine = mine.min_by_key(|&(turn, _)| turn);
         let arrival = self.arrivals.front().filter(|first| first.at_ns == now_ns);
         match mine {
             Some((turn, source)) if arrival.is_none_or(|it| turn.since_ns < it.reported_ns()) => {

@@ -3,14 +3,14 @@
 use std::convert::Infallible;
 
 use taut_path::limit::Limit;
-use taut_path::queue::CompleteError;
 use taut_path::tsq::ReleasingSink;
-use taut_path::{Completed, Probe, Qdisc, Queue, Stop};
+use taut_path::{Probe, Qdisc, Queue, Stop};
 
 use super::connection::Endpoint;
 use super::segments::{OutgoingSegment, Segments};
 use super::small_queues::HostBudgets;
 use crate::nic::EmulatedNic;
+use crate::queue::BatchResult;
 
 /// Releases the charges of finished packets, with small queues.
 #[inline(always)]
@@ -42,7 +42,7 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<P, L, Q> {
     }
 
     #[inline]
-    pub fn complete(&mut self, at_ns: u64) -> Result<Completed, CompleteError<Infallible>> {
+    pub fn complete(&mut self, at_ns: u64) -> BatchResult {
         let sink = &mut sink(self.budgets.as_deref(), &mut self.segments);
         self.queue.complete(at_ns, sink)
     }
@@ -51,7 +51,12 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<P, L, Q> {
     #[inline(always)]
     pub fn send_all(&mut self, endpoint: &mut Endpoint, connection: u32, now_ns: u64) -> bool {
         let mut sent = false;
-        while let Some(segment) = self.next_data(endpoint, connection, now_ns) {
+        loop {
+            let budgets = self.budgets.as_ref();
+            let flow = budgets.map(|budgets| budgets.flow(connection));
+            let Some(segment) = endpoint.next_data(connection, flow, now_ns) else {
+                break;
+            };
             self.send(&segment, endpoint, now_ns);
             sent = true;
         }
@@ -60,18 +65,6 @@ impl<P: Probe, L: Limit, Q: Qdisc> TxPath<P, L, Q> {
             sent = true;
         }
         sent
-    }
-
-    #[inline(always)]
-    fn next_data(
-        &self,
-        endpoint: &mut Endpoint,
-        connection: u32,
-        now_ns: u64,
-    ) -> Option<OutgoingSegment> {
-        let budgets = self.budgets.as_ref();
-        let flow = budgets.map(|budgets| budgets.flow(connection));
-        endpoint.next_data(connection, flow, now_ns)
     }
 
     /// Enqueues a segment.
