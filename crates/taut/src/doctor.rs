@@ -78,7 +78,7 @@ pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
     let selection = options.selection.selection();
     match examine(&host, namespace.as_ref(), &selection, options.duration.0) {
         Ok(evidence) => show(options, &evidence),
-        Err(error) => Err(exit::fail(exit::FAILED, error)),
+        Err(error) => Err(exit::failed(error)),
     }
 }
 

@@ -39,7 +39,7 @@ use taut_report::{exit, stdout};
 /// of `registry` are available in the options, help and errors of every verb.
 pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> ExitCode {
     if let Err(taken) = registry.install() {
-        return exit::fail(exit::FAILED, taken);
+        return exit::failed(taken);
     }
     let args: Vec<OsString> = args.into_iter().collect();
     let matches = cli::command().try_get_matches_from(&args);

@@ -30,7 +30,7 @@ pub fn manual(options: &Manual, command: Command) -> ExitCode {
         Err(error) => {
             let directory = options.directory.display();
             let message = format_args!("cannot write below {directory}: {error}");
-            exit::fail(exit::FAILED, message)
+            exit::failed(message)
         }
     }
 }

@@ -95,7 +95,7 @@ impl PlaceArgs {
 /// Opens a namespace by its name or path, or that of this process. Prints errors.
 pub fn namespace(name: Option<&str>) -> Result<NetNs, ExitCode> {
     let Some(name) = name else {
-        return NetNs::current().map_err(|error| exit::fail(exit::FAILED, error));
+        return NetNs::current().map_err(exit::failed);
     };
     let path = match name.contains('/') {
         true => PathBuf::from(name),
@@ -109,12 +109,12 @@ fn denied(name: &str, error: io::Error) -> ExitCode {
     let error = missing::explained(&error.into());
     let message = format!("network namespace {name}: {error}");
     match kind {
-        io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::netns(name)),
+        io::ErrorKind::NotFound => exit::failed(missing::netns(name)),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
             say!("taut: {message}");
             let needed = "another network namespace needs root";
             exit::fail(exit::CANNOT_RUN_HERE, needed)
         }
-        _ => exit::fail(exit::FAILED, message),
+        _ => exit::failed(message),
     }
 }

@@ -72,7 +72,7 @@ pub fn where_(options: &Where) -> Result<ExitCode, ExitCode> {
     let (target, duration_ns) = (&options.target, options.duration.0);
     repeat::print(options.watch, || {
         let waiting = locate(target, &host.sysfs, namespace.as_ref(), duration_ns);
-        let waiting = waiting.map_err(|error| exit::fail(exit::FAILED, error))?;
+        let waiting = waiting.map_err(exit::failed)?;
         Ok(match options.json {
             true => Shown::Json(document(&waiting)),
             false => Shown::Text(text(&waiting, stdout::columns())),

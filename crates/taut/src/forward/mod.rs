@@ -231,6 +231,6 @@ fn plan(options: &Forward) -> String {
 pub fn keep_offloads(devices: &[String], tags: bool) -> ExitCode {
     match offload::keep_offloads(devices, tags, &|line| say!("taut: {line}")) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::fail(exit::FAILED, error),
+        Err(error) => exit::failed(error),
     }
 }
