@@ -49,7 +49,7 @@ const MAX_QUEUES: usize = 4096;
 
 /// `taut exporter`.
 pub fn exporter(options: &Exporter) -> Result<ExitCode, ExitCode> {
-    let (host, _) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
     let inventory = gather(&host, &selection, Missing::Error).map_err(exit::failed)?;
     let queues = inventory.rows().count();

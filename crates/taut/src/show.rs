@@ -58,7 +58,7 @@ pub fn show(options: &Show) -> Result<ExitCode, ExitCode> {
     if options.metrics {
         return Ok(stdout::print(&metrics::markdown()));
     }
-    let (host, _) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
     repeat::print(options.watch, || {
         let inventory = gather(&host, &selection, Missing::Error).map_err(exit::failed)?;

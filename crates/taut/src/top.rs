@@ -85,7 +85,7 @@ pub fn top(options: &Top) -> Result<ExitCode, ExitCode> {
         let message = "top needs a terminal; taut show -w 1s writes to anything";
         return Err(exit::fail(exit::USAGE, message));
     }
-    let (host, _) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
     let inventory = gather(&host, &selection, Missing::Error).map_err(exit::failed)?;
     let ended = interrupt::note()

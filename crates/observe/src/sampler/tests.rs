@@ -97,6 +97,7 @@ fn live_sampler_collects_until_it_is_dropped() {
     let tree = Tree::new("live");
     let host = Host {
         sysfs: tree.sysfs(),
+        namespace: None,
         paths: false,
     };
     let selection = Selection::default();
