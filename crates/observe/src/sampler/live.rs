@@ -168,7 +168,7 @@ impl<C: Collector> SharedSamples<C> {
             samples.clear();
             sampler.round(|index, at_ns, sample| samples.push((index, at_ns, sample)));
             self.add(&samples);
-            self.rounds.store(sampler.rounds(), Ordering::Relaxed);
+            self.rounds.fetch_add(1, Ordering::Relaxed);
             if now_ns >= paths_ns {
                 paths_ns = now_ns + PATHS_INTERVAL_NS;
                 self.read_paths(now_ns);

@@ -68,7 +68,6 @@ fn round_skips_partial_numbers() {
     assert_eq!(read(&mut sampler), []);
     tree.set("inflight", "41");
     assert_eq!(read(&mut sampler)[0].in_flight, 41);
-    assert_eq!(sampler.rounds(), 3);
 }
 
 #[test]
