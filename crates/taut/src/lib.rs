@@ -66,14 +66,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
-        Some(cli::Command::Manual(options)) => Ok(manual::manual(&options, cli::command())),
+        Some(cli::Command::Manual(options)) => manual::manual(&options, cli::command()),
         #[cfg(feature = "sim")]
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
-            Ok(forward::keep_offloads(&devices, tags))
+            forward::keep_offloads(&devices, tags)
         }
         Some(cli::Command::Top(options)) => top::top(&options),
         Some(cli::Command::Show(options)) => show::show(&options),
