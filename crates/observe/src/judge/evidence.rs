@@ -126,8 +126,8 @@ pub fn disciplines(host: &Host, inventory: &Inventory) -> Vec<Vec<Qdisc>> {
     devices.map(|it| read(it).unwrap_or_default()).collect()
 }
 
-/// Combines the rows before and after an observation with the samples and the `earlier` disciplines,
-/// both in the order of `before`.
+/// Combines the rows before and after an observation with the samples and the `earlier`
+/// disciplines, both in the order of `before`.
 pub fn collect(
     host: &Host,
     before: Inventory,
