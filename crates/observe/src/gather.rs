@@ -2,6 +2,7 @@
 
 use std::io;
 
+use taut_linux::NetNs;
 use taut_linux::observe::{Device, DeviceKind, NoLimitReason, Sysfs};
 use taut_linux::publish;
 
@@ -13,6 +14,9 @@ use crate::row::QueueRow;
 pub struct Host {
     /// The tree with the kernel's queues.
     pub sysfs: Sysfs,
+    /// Its network namespace, for netlink and ethtool. `None` for a copy of `/sys`, or if netlink
+    /// is not available: then fewer properties are known.
+    pub namespace: Option<NetNs>,
     /// Read the queues that running taut paths publish on this machine, too. `false` where
     /// `sysfs` belongs to another machine or network namespace.
     pub paths: bool,
@@ -23,6 +27,7 @@ impl Host {
     pub fn local() -> Self {
         Self {
             sysfs: Sysfs::of_process(),
+            namespace: NetNs::current().ok(),
             paths: true,
         }
     }

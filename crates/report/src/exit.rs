@@ -16,6 +16,11 @@ pub const DOES_NOT_HOLD: u8 = 3;
 /// A privilege or kernel feature is missing. automake reads this code as "skipped".
 pub const CANNOT_RUN_HERE: u8 = 77;
 
+/// Reports `error` and returns [`FAILED`].
+pub fn failed(error: impl fmt::Display) -> ExitCode {
+    fail(FAILED, error)
+}
+
 /// Reports `error` and returns the exit code of the command.
 pub fn fail(code: u8, error: impl fmt::Display) -> ExitCode {
     say!("taut: {error}");

@@ -74,12 +74,10 @@ pub fn doctor(options: &Doctor) -> Result<ExitCode, ExitCode> {
     if let Some(name) = &options.explain {
         return Ok(explain(name));
     }
-    let (host, namespace) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
-    match examine(&host, namespace.as_ref(), &selection, options.duration.0) {
-        Ok(evidence) => show(options, &evidence),
-        Err(error) => Err(exit::fail(exit::FAILED, error)),
-    }
+    let evidence = examine(&host, &selection, options.duration.0).map_err(exit::failed)?;
+    Ok(show(options, &evidence))
 }
 
 fn explain(name: &str) -> ExitCode {
@@ -90,7 +88,7 @@ fn explain(name: &str) -> ExitCode {
     exit::fail(exit::USAGE, missing::no_such("rule", name, names))
 }
 
-fn show(options: &Doctor, evidence: &[Evidence]) -> Result<ExitCode, ExitCode> {
+fn show(options: &Doctor, evidence: &[Evidence]) -> ExitCode {
     let judged: Vec<QueueJudgements> = evidence.iter().map(|it| (it, judge(it))).collect();
     let text = match options.json {
         true => output::json(&judged),
@@ -105,5 +103,5 @@ fn show(options: &Doctor, evidence: &[Evidence]) -> Result<ExitCode, ExitCode> {
         true => ExitCode::from(exit::DOES_NOT_HOLD),
         false => ExitCode::SUCCESS,
     };
-    Ok(stdout::answer(stdout::write(&text), code))
+    stdout::answer(stdout::write(&text), code)
 }

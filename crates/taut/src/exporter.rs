@@ -47,17 +47,13 @@ const RESCAN_NS: u64 = 5_000_000_000;
 /// Maximum number of queues that are sampled: more than any machine has.
 const MAX_QUEUES: usize = 4096;
 
-fn failed(error: impl std::fmt::Display) -> ExitCode {
-    exit::fail(exit::FAILED, error)
-}
-
 /// `taut exporter`.
 pub fn exporter(options: &Exporter) -> Result<ExitCode, ExitCode> {
-    let (host, _) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
-    let inventory = gather(&host, &selection, Missing::Error).map_err(failed)?;
+    let inventory = gather(&host, &selection, Missing::Error).map_err(exit::failed)?;
     let queues = inventory.rows().count();
-    interrupt::note().map_err(failed)?;
+    interrupt::note().map_err(exit::failed)?;
     let is_fast = !selection.devices.is_empty() && queues <= MAX_FAST_QUEUES;
     let hz = if is_fast { FAST_HZ } else { SLOW_HZ };
     let settings = LiveSettings {
@@ -67,17 +63,17 @@ pub fn exporter(options: &Exporter) -> Result<ExitCode, ExitCode> {
         collector: Histogram::default,
     };
     let sampler = LiveSampler::start(host.clone(), selection.clone(), settings, &inventory);
-    let sampler = sampler.map_err(failed)?;
+    let sampler = sampler.map_err(exit::failed)?;
     let mut pages = Pages::new(&host, &selection, &sampler);
     let address = options.listen;
     let server = Server::bind(address);
-    let mut server =
-        server.map_err(|error| failed(format!("cannot listen on {address}: {error}")))?;
-    let address = server.address().map_err(failed)?;
+    let mut server = server
+        .map_err(|error| exit::failed(format_args!("cannot listen on {address}: {error}")))?;
+    let address = server.address().map_err(exit::failed)?;
     say!("taut: http://{address}/metrics, {queues} queues, sampled {hz} times a second");
     while interrupt::noted().is_none() {
         let served = server.serve(MAX_WAIT, || pages.page());
-        served.map_err(failed)?;
+        served.map_err(exit::failed)?;
     }
     Ok(ExitCode::SUCCESS)
 }

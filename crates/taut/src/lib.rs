@@ -39,7 +39,7 @@ use taut_report::{exit, stdout};
 /// of `registry` are available in the options, help and errors of every verb.
 pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> ExitCode {
     if let Err(taken) = registry.install() {
-        return exit::fail(exit::FAILED, taken);
+        return exit::failed(taken);
     }
     let args: Vec<OsString> = args.into_iter().collect();
     let matches = cli::command().try_get_matches_from(&args);
@@ -66,14 +66,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
         Some(cli::Command::Doctor(options)) => doctor::doctor(&options),
         Some(cli::Command::Exporter(options)) => exporter::exporter(&options),
         Some(cli::Command::Send(options)) => send::send(&options),
-        Some(cli::Command::Manual(options)) => Ok(manual::manual(&options, cli::command())),
+        Some(cli::Command::Manual(options)) => manual::manual(&options, cli::command()),
         #[cfg(feature = "sim")]
         Some(cli::Command::Replay(options)) => replay::run(&options),
         Some(cli::Command::Where(options)) => r#where::where_(&options),
         Some(cli::Command::Set(options)) => set::set(&options),
         Some(cli::Command::Forward(options)) => forward::forward(&options),
         Some(cli::Command::KeepOffloadsOff { tags, devices }) => {
-            Ok(forward::keep_offloads(&devices, tags))
+            forward::keep_offloads(&devices, tags)
         }
         Some(cli::Command::Top(options)) => top::top(&options),
         Some(cli::Command::Show(options)) => show::show(&options),

@@ -18,21 +18,12 @@ pub struct Manual {
 }
 
 /// `taut manual`, for the given command.
-pub fn manual(options: &Manual, command: Command) -> ExitCode {
-    match write(&options.directory, command) {
-        Ok(files) => {
-            say!(
-                "taut: wrote {files} files below {}",
-                options.directory.display()
-            );
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            let directory = options.directory.display();
-            let message = format_args!("cannot write below {directory}: {error}");
-            exit::fail(exit::FAILED, message)
-        }
-    }
+pub fn manual(options: &Manual, command: Command) -> Result<ExitCode, ExitCode> {
+    let directory = options.directory.display();
+    let files = write(&options.directory, command)
+        .map_err(|error| exit::failed(format_args!("cannot write below {directory}: {error}")))?;
+    say!("taut: wrote {files} files below {directory}");
+    Ok(ExitCode::SUCCESS)
 }
 
 fn write(directory: &Path, mut command: Command) -> io::Result<usize> {

@@ -67,35 +67,39 @@ impl PlaceArgs {
     }
 
     /// Opens the tree and its network namespace, if it has one. Prints errors.
-    pub fn open(&self) -> Result<(Host, Option<NetNs>), ExitCode> {
-        let (sysfs, namespace) = match (&self.sysfs, &self.netns) {
+    pub fn open(&self) -> Result<Host, ExitCode> {
+        // The queues of this machine's programs are not read with another tree or namespace, unless
+        // their directory is set explicitly.
+        let paths = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
+        match (&self.sysfs, &self.netns) {
             (Some(directory), _) if !directory.join("class/net").is_dir() => {
                 let directory = directory.display();
                 let message =
                     format!("{directory} has no directory class/net: --sysfs needs a copy of /sys");
-                return Err(exit::fail(exit::USAGE, message));
+                Err(exit::fail(exit::USAGE, message))
             }
-            (Some(directory), _) => (Sysfs::at(directory), None),
-            // Without netlink, fewer properties can be read, which is not an error.
-            (None, None) => (Sysfs::of_process(), NetNs::current().ok()),
+            (Some(directory), _) => Ok(Host {
+                sysfs: Sysfs::at(directory),
+                namespace: None,
+                paths,
+            }),
+            (None, None) => Ok(Host::local()),
             (None, Some(name)) => {
                 let namespace = namespace(Some(name))?;
-                let sysfs = Sysfs::of_netns(&namespace).map_err(|error| denied(name, error))?;
-                (sysfs, Some(namespace))
+                Ok(Host {
+                    sysfs: Sysfs::of_netns(&namespace).map_err(|error| denied(name, error))?,
+                    namespace: Some(namespace),
+                    paths,
+                })
             }
-        };
-        // The queues of this machine's programs are read too. They are not read with another tree
-        // or namespace, unless their directory is set explicitly.
-        let is_set = std::env::var_os("TAUT_RUNTIME_DIR").is_some();
-        let paths = is_set || self.sysfs.is_none() && self.netns.is_none();
-        Ok((Host { sysfs, paths }, namespace))
+        }
     }
 }
 
 /// Opens a namespace by its name or path, or that of this process. Prints errors.
 pub fn namespace(name: Option<&str>) -> Result<NetNs, ExitCode> {
     let Some(name) = name else {
-        return NetNs::current().map_err(|error| exit::fail(exit::FAILED, error));
+        return NetNs::current().map_err(exit::failed);
     };
     let path = match name.contains('/') {
         true => PathBuf::from(name),
@@ -109,12 +113,12 @@ fn denied(name: &str, error: io::Error) -> ExitCode {
     let error = missing::explained(&error.into());
     let message = format!("network namespace {name}: {error}");
     match kind {
-        io::ErrorKind::NotFound => exit::fail(exit::FAILED, missing::netns(name)),
+        io::ErrorKind::NotFound => exit::failed(missing::netns(name)),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported => {
             say!("taut: {message}");
             let needed = "another network namespace needs root";
             exit::fail(exit::CANNOT_RUN_HERE, needed)
         }
-        _ => exit::fail(exit::FAILED, message),
+        _ => exit::failed(message),
     }
 }

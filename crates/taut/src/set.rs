@@ -58,10 +58,9 @@ Examples:
 /// `taut set`.
 pub fn set(options: &Set) -> Result<ExitCode, ExitCode> {
     let settings = set::parse(&options.settings).map_err(rejected)?;
-    let (host, _) = options.place.open()?;
+    let host = options.place.open()?;
     let selection = Selection::device(&options.device, options.queues.clone());
-    let changes =
-        set::plan(&host, &selection, &settings).map_err(|error| exit::fail(exit::FAILED, error))?;
+    let changes = set::plan(&host, &selection, &settings).map_err(exit::failed)?;
     set::check(&changes).map_err(rejected)?;
     if options.dry_run {
         return Ok(show(options, &changes));

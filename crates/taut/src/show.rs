@@ -58,11 +58,10 @@ pub fn show(options: &Show) -> Result<ExitCode, ExitCode> {
     if options.metrics {
         return Ok(stdout::print(&metrics::markdown()));
     }
-    let (host, _) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
     repeat::print(options.watch, || {
-        let inventory = gather(&host, &selection, Missing::Error);
-        let inventory = inventory.map_err(|error| exit::fail(exit::FAILED, error))?;
+        let inventory = gather(&host, &selection, Missing::Error).map_err(exit::failed)?;
         let named = !options.selection.devices.is_empty();
         Ok(match options.json {
             true => Shown::Json(document(&inventory)),

@@ -85,14 +85,13 @@ pub fn top(options: &Top) -> Result<ExitCode, ExitCode> {
         let message = "top needs a terminal; taut show -w 1s writes to anything";
         return Err(exit::fail(exit::USAGE, message));
     }
-    let (host, _) = options.selection.place.open()?;
+    let host = options.selection.place.open()?;
     let selection = options.selection.selection();
-    let inventory = gather(&host, &selection, Missing::Error);
-    let inventory = inventory.map_err(|error| exit::fail(exit::FAILED, error))?;
+    let inventory = gather(&host, &selection, Missing::Error).map_err(exit::failed)?;
     let ended = interrupt::note()
         .and_then(|()| Samplers::start(host, selection, &inventory))
         .and_then(|samplers| on_terminal(|terminal| run(options, samplers, terminal)));
-    let interrupt = ended.map_err(|error| exit::fail(exit::FAILED, error))?;
+    let interrupt = ended.map_err(exit::failed)?;
     Ok(interrupt.map_or(ExitCode::SUCCESS, |it| it.exit_code().into()))
 }
 

@@ -62,17 +62,14 @@ Examples:
 
 /// `taut where`.
 pub fn where_(options: &Where) -> Result<ExitCode, ExitCode> {
-    let (host, namespace) = match options.place.open()? {
-        opened if opened.1.is_some() || options.place.sysfs.is_some() => opened,
-        _ => {
-            let message = "where needs netlink, which is not available here";
-            return Err(exit::fail(exit::CANNOT_RUN_HERE, message));
-        }
-    };
+    let host = options.place.open()?;
+    if host.namespace.is_none() && options.place.sysfs.is_none() {
+        let message = "where needs netlink, which is not available here";
+        return Err(exit::fail(exit::CANNOT_RUN_HERE, message));
+    }
     let (target, duration_ns) = (&options.target, options.duration.0);
     repeat::print(options.watch, || {
-        let waiting = locate(target, &host.sysfs, namespace.as_ref(), duration_ns);
-        let waiting = waiting.map_err(|error| exit::fail(exit::FAILED, error))?;
+        let waiting = locate(target, &host, duration_ns).map_err(exit::failed)?;
         Ok(match options.json {
             true => Shown::Json(document(&waiting)),
             false => Shown::Text(text(&waiting, stdout::columns())),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
-use super::request::{MAX_REQUEST_BYTES, Request, parse};
+use super::request::{MAX_REQUEST_BYTES, Page, parse};
 
 /// A client without a complete response by then is disconnected.
 pub const MAX_TIME: Duration = Duration::from_secs(10);
@@ -85,21 +85,21 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            let (status, kind, body, head_only) = match parse(&self.request) {
-                Request::Partial => continue,
-                Request::Metrics { head_only } => {
+            let Some(request) = parse(&self.request) else {
+                continue;
+            };
+            let (status, kind, body) = match request.map(|it| it.page) {
+                Ok(Page::Metrics) => {
                     let kind = "text/plain; version=0.0.4; charset=utf-8";
-                    ("200 OK", kind, page(), head_only)
+                    ("200 OK", kind, page())
                 }
-                Request::Root { head_only } => {
-                    let kind = "text/html; charset=utf-8";
-                    ("200 OK", kind, Arc::from(ROOT), head_only)
-                }
-                Request::Rejected(status) => {
-                    let body = Arc::from(format!("{status}\n").as_bytes());
-                    (status, "text/plain", body, false)
+                Ok(Page::Root) => ("200 OK", "text/html; charset=utf-8", Arc::from(ROOT)),
+                Err(status) => {
+                    let body = format!("{status}\n").into_bytes();
+                    (status, "text/plain", Arc::from(body))
                 }
             };
+            let head_only = request.is_ok_and(|it| it.head_only);
             self.request = Vec::new();
             return Ok(response(status, kind, body, head_only));
         }

@@ -3,60 +3,54 @@
 /// A longer request is rejected.
 pub const MAX_REQUEST_BYTES: usize = 4096;
 
-/// A request, as far as it was received.
+/// A page of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
-    /// It is incomplete.
-    Partial,
-    /// The page of metrics.
-    Metrics {
-        /// Respond without a body.
-        head_only: bool,
-    },
-    /// A page with a link to the metrics.
-    Root {
-        /// Respond without a body.
-        head_only: bool,
-    },
-    /// Anything else, with the status of the response.
-    Rejected(&'static str),
+pub enum Page {
+    /// The metrics.
+    Metrics,
+    /// A link to the metrics.
+    Root,
 }
 
-/// Parses the bytes received so far.
-pub fn parse(bytes: &[u8]) -> Request {
-    let ended = [&b"\r\n\r\n"[..], b"\n\n"]
-        .iter()
-        .any(|end| bytes.windows(end.len()).any(|at| at == *end));
-    if !ended {
-        return match bytes.len() < MAX_REQUEST_BYTES {
-            true => Request::Partial,
-            false => Request::Rejected("431 Request Header Fields Too Large"),
-        };
+/// A request for a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub page: Page,
+    /// Respond without a body.
+    pub head_only: bool,
+}
+
+/// Parses the bytes received so far; `None` if the request is incomplete.
+///
+/// # Errors
+/// The status of the response to anything else than a request for a page.
+pub fn parse(bytes: &[u8]) -> Option<Result<Request, &'static str>> {
+    let has = |end: &[u8]| bytes.windows(end.len()).any(|at| at == end);
+    if has(b"\r\n\r\n") || has(b"\n\n") {
+        return Some(parse_whole(bytes));
     }
-    let line = bytes
-        .split(|&byte| byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let Ok(line) = std::str::from_utf8(line) else {
-        return Request::Rejected("400 Bad Request");
-    };
-    let mut words = line.trim_end().split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    let (Some(method), Some(target), Some("HTTP/1.0" | "HTTP/1.1"), None) =
-        (method, target, version, words.next())
-    else {
-        return Request::Rejected("400 Bad Request");
+    (bytes.len() >= MAX_REQUEST_BYTES).then_some(Err("431 Request Header Fields Too Large"))
+}
+
+fn parse_whole(bytes: &[u8]) -> Result<Request, &'static str> {
+    const MALFORMED: &str = "400 Bad Request";
+    let line = bytes.split(|&byte| byte == b'\n').next();
+    let line = std::str::from_utf8(line.unwrap_or_default()).map_err(|_| MALFORMED)?;
+    let words: Vec<&str> = line.trim_end().split(' ').collect();
+    let [method, target, "HTTP/1.0" | "HTTP/1.1"] = words[..] else {
+        return Err(MALFORMED);
     };
     let head_only = match method {
         "GET" => false,
         "HEAD" => true,
-        _ => return Request::Rejected("405 Method Not Allowed"),
+        _ => return Err("405 Method Not Allowed"),
     };
-    match target.split('?').next() {
-        Some("/metrics") => Request::Metrics { head_only },
-        Some("/") => Request::Root { head_only },
-        _ => Request::Rejected("404 Not Found"),
-    }
+    let page = match target.split('?').next() {
+        Some("/metrics") => Page::Metrics,
+        Some("/") => Page::Root,
+        _ => return Err("404 Not Found"),
+    };
+    Ok(Request { page, head_only })
 }
 
 #[cfg(test)]
@@ -67,32 +61,33 @@ mod tests {
 
     #[test]
     fn requests_are_distinguished() {
-        let get = Request::Metrics { head_only: false };
-        for (text, request) in [
+        let request = |page, head_only| Some(Ok(Request { page, head_only }));
+        let get = request(Page::Metrics, false);
+        for (text, expected) in [
             ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", get),
             ("GET /metrics?x=1 HTTP/1.0\n\n", get),
             (
                 "HEAD /metrics HTTP/1.1\r\n\r\n",
-                Request::Metrics { head_only: true },
+                request(Page::Metrics, true),
             ),
-            ("GET / HTTP/1.1\r\n\r\n", Request::Root { head_only: false }),
-            ("GET /metrics HTTP/1.1\r\n", Request::Partial),
-            ("", Request::Partial),
+            ("GET / HTTP/1.1\r\n\r\n", request(Page::Root, false)),
+            ("GET /metrics HTTP/1.1\r\n", None),
+            ("", None),
             (
                 "POST /metrics HTTP/1.1\r\n\r\n",
-                Request::Rejected("405 Method Not Allowed"),
+                Some(Err("405 Method Not Allowed")),
             ),
             (
                 "GET /etc/passwd HTTP/1.1\r\n\r\n",
-                Request::Rejected("404 Not Found"),
+                Some(Err("404 Not Found")),
             ),
-            ("GET /metrics\r\n\r\n", Request::Rejected("400 Bad Request")),
-            ("\r\n\r\n", Request::Rejected("400 Bad Request")),
+            ("GET /metrics\r\n\r\n", Some(Err("400 Bad Request"))),
+            ("\r\n\r\n", Some(Err("400 Bad Request"))),
         ] {
-            assert_eq!(parse(text.as_bytes()), request, "{text:?}");
+            assert_eq!(parse(text.as_bytes()), expected, "{text:?}");
         }
         let endless = vec![b'a'; MAX_REQUEST_BYTES];
-        assert!(matches!(parse(&endless), Request::Rejected(text) if text.starts_with("431")));
+        assert!(matches!(parse(&endless), Some(Err(text)) if text.starts_with("431")));
     }
 
     proptest! {

@@ -1,13 +1,9 @@
 //! The observations that the rules judge.
 
-use std::collections::HashMap;
-
-use taut_linux::NetNs;
 use taut_linux::observe::{NoLimitReason, Offload, Qdisc, Sample, offload, qdiscs};
 
 use super::trend::Trend;
-use super::watch::Samples;
-use crate::gather::{DeviceRow, Inventory};
+use crate::gather::{DeviceRow, Host, Inventory};
 use crate::row::QueueRow;
 
 /// Shortest time without a change that makes a blocked queue a dead one, in ns.
@@ -81,27 +77,24 @@ impl QueueEvidence {
         before: QueueRow,
         after: Option<&DeviceRow>,
         samples: &[Sample],
-        [earlier, disciplines]: [Option<&[Qdisc]>; 2],
+        [earlier, later]: [&[Qdisc]; 2],
     ) -> Self {
         let after = after.and_then(|it| it.rows.iter().find(|it| it.queue == before.queue));
         let grown = |counter: fn(&QueueRow) -> Option<u64>| {
             after.and_then(|after| counter(after)?.checked_sub(counter(&before)?))
         };
-        let feeding = |all: Option<&[Qdisc]>| Qdisc::feeding(all?, before.queue).cloned();
-        let qdisc = feeding(disciplines);
-        let sent = |before: Qdisc| qdisc.as_ref()?.sent_bytes.checked_sub(before.sent_bytes);
+        let qdisc = Qdisc::feeding(later, before.queue).cloned();
+        let sent = |before: &Qdisc| qdisc.as_ref()?.sent_bytes.checked_sub(before.sent_bytes);
         Self {
             trend: Trend::of(samples),
-            new_sent_bytes: feeding(earlier).and_then(sent),
+            new_sent_bytes: Qdisc::feeding(earlier, before.queue).and_then(sent),
             new_stalls: grown(|row| row.limits.stalls),
             new_timeouts: grown(|row| row.tx_timeouts),
             qdisc,
             row: before,
         }
     }
-}
 
-impl QueueEvidence {
     /// Returns `true` if the queue was blocked and did not change while it was watched.
     pub fn is_stuck(&self, watched_ns: u64) -> bool {
         self.trend.still == self.trend.samples && self.blocked_ns(watched_ns).is_some()
@@ -126,38 +119,37 @@ impl QueueEvidence {
     }
 }
 
-/// The disciplines of each device, by its name.
-pub type Disciplines = HashMap<String, Vec<Qdisc>>;
-
-/// Reads the disciplines of every device, in a `namespace` that is given.
-pub fn disciplines(inventory: &Inventory, namespace: Option<&NetNs>) -> Disciplines {
-    let read =
-        |device: &DeviceRow| Some((device.name.clone(), qdiscs(namespace?, &device.name).ok()?));
-    inventory.devices.iter().filter_map(read).collect()
+/// Reads the disciplines of each device of `inventory`; none if netlink cannot read them.
+pub fn disciplines(host: &Host, inventory: &Inventory) -> Vec<Vec<Qdisc>> {
+    let read = |device: &DeviceRow| qdiscs(host.namespace.as_ref()?, &device.name).ok();
+    let devices = inventory.devices.iter();
+    devices.map(|it| read(it).unwrap_or_default()).collect()
 }
 
-/// Combines the rows before and after an observation with the samples. Netlink and ethtool are read
-/// only in a `namespace` that is given.
+/// Combines the rows before and after an observation with the samples and the `earlier`
+/// disciplines, both in the order of `before`.
 pub fn collect(
+    host: &Host,
     before: Inventory,
     after: &Inventory,
-    mut samples: Samples,
+    samples: Vec<Vec<Sample>>,
+    earlier: &[Vec<Qdisc>],
     watched_ns: u64,
-    namespace: Option<&NetNs>,
-    earlier: &Disciplines,
 ) -> Vec<Evidence> {
-    let later = disciplines(&before, namespace);
+    let later = disciplines(host, &before);
+    let mut samples = samples.into_iter();
     let mut all = Vec::new();
-    for mut row in before.devices {
+    for (mut row, disciplines) in before.devices.into_iter().zip(earlier.iter().zip(&later)) {
         let after = after.devices.iter().find(|it| it.name == row.name);
         if let Some(after) = after {
             row.no_limit_reason.clone_from(&after.no_limit_reason);
         }
         let rows = std::mem::take(&mut row.rows);
+        let samples: Vec<Vec<Sample>> = samples.by_ref().take(rows.len()).collect();
         let mut device = DeviceEvidence {
             watched_ns,
             new_sent_packets: after.and_then(|it| it.tx_packets?.checked_sub(row.tx_packets?)),
-            offload: namespace.and_then(|it| offload(it, &row.name).ok()),
+            offload: (host.namespace.as_ref()).and_then(|it| offload(it, &row.name).ok()),
             first_queue: rows.first().map_or(0, |row| row.queue),
             row,
             ..DeviceEvidence::default()
@@ -168,12 +160,10 @@ pub fn collect(
             all.push(Evidence { device, queue });
             continue;
         }
-        let disciplines = [earlier, &later].map(|all| all.get(&device.row.name).map(Vec::as_slice));
-        let queue = |row: QueueRow| {
-            let samples = samples.remove(&row.key()).unwrap_or_default();
-            QueueEvidence::new(row, after, &samples, disciplines)
+        let queue = |(row, samples): (QueueRow, Vec<Sample>)| {
+            QueueEvidence::new(row, after, &samples, [disciplines.0, disciplines.1])
         };
-        let queues: Vec<QueueEvidence> = rows.into_iter().map(queue).collect();
+        let queues: Vec<QueueEvidence> = rows.into_iter().zip(samples).map(queue).collect();
         let is_stuck = |it: &QueueEvidence| it.is_stuck(watched_ns);
         device.all_stuck = queues.iter().all(is_stuck);
         device.first_queue_moves = queues.first().is_some_and(|it| !is_stuck(it));

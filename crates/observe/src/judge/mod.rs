@@ -16,8 +16,6 @@ mod cases;
 #[cfg(test)]
 mod tests;
 
-use taut_linux::NetNs;
-
 use crate::gather::{Host, Missing, Selection, gather};
 
 pub use evidence::{DeviceEvidence, Evidence, QueueEvidence};
@@ -40,22 +38,21 @@ pub struct Judgement {
 /// As [`gather`].
 pub fn examine(
     host: &Host,
-    namespace: Option<&NetNs>,
     selection: &Selection,
     length_ns: u64,
 ) -> Result<Vec<Evidence>, String> {
     let before = gather(host, selection, Missing::Error)?;
-    let disciplines = evidence::disciplines(&before, namespace);
+    let disciplines = evidence::disciplines(host, &before);
     let samples = watch::watch(&host.sysfs, &before, length_ns);
     // A queue that was removed is judged by its samples up to then.
     let after = gather(host, selection, Missing::Skip)?;
     Ok(evidence::collect(
+        host,
         before,
         &after,
         samples,
-        length_ns,
-        namespace,
         &disciplines,
+        length_ns,
     ))
 }
 

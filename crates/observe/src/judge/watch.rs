@@ -1,12 +1,9 @@
 //! Sampling many queues for a moment.
 
-use std::collections::HashMap;
-
 use taut_linux::observe::{Sample, Sysfs};
 use taut_linux::sched::monotonic_ns;
 
 use crate::gather::Inventory;
-use crate::row::{QueueKey, QueueRow};
 use crate::sampler::Sampler;
 
 /// Shortest time between two samples of a queue.
@@ -17,11 +14,9 @@ const MAX_SAMPLES: u64 = 4_000;
 /// core.
 const INTERVAL_PER_QUEUE_NS: u64 = 20_000;
 
-/// The samples of each queue: none if it could not be opened, fewer if it was removed.
-pub type Samples = HashMap<QueueKey, Vec<Sample>>;
-
-/// Samples the kernel's queues of `inventory` for `length_ns`.
-pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length_ns: u64) -> Samples {
+/// Samples the kernel's queues of `inventory` for `length_ns`. Returns the samples of each, in the
+/// order of its rows: none if the queue could not be opened, fewer if it was removed.
+pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length_ns: u64) -> Vec<Vec<Sample>> {
     let queues = inventory.rows().count();
     let interval_ns = MIN_INTERVAL_NS
         .max(length_ns / MAX_SAMPLES)
@@ -33,8 +28,7 @@ pub fn watch(sysfs: &Sysfs, inventory: &Inventory, length_ns: u64) -> Samples {
     loop {
         sampler.round(|index, _, sample| samples[index].push(sample));
         if !sampler.wait_until(end_ns) {
-            break;
+            return samples;
         }
     }
-    inventory.rows().map(QueueRow::key).zip(samples).collect()
 }

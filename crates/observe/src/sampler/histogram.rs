@@ -23,15 +23,6 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one sample.
-    pub fn count(&mut self, bytes: u64) {
-        if let Some(bucket) = (0..BUCKETS).find(|&bucket| bytes <= end_of(bucket)) {
-            self.counts[bucket] += 1;
-        }
-        self.samples += 1;
-        self.sum_bytes = self.sum_bytes.saturating_add(bytes);
-    }
-
     /// Returns each bucket's upper end, and the number of samples up to there.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut so_far = 0;
@@ -44,10 +35,16 @@ impl Histogram {
 
 impl Collector for Histogram {
     fn add(&mut self, _at_ns: u64, sample: Sample) {
-        // A negative value is not an amount.
-        if excess_bytes(sample.in_flight).is_none() {
-            self.count(sample.in_flight);
+        let bytes = sample.in_flight;
+        if excess_bytes(bytes).is_some() {
+            // A negative value is not an amount.
+            return;
         }
+        if let Some(bucket) = (0..BUCKETS).find(|&bucket| bytes <= end_of(bucket)) {
+            self.counts[bucket] += 1;
+        }
+        self.samples += 1;
+        self.sum_bytes = self.sum_bytes.saturating_add(bytes);
     }
 }
 
@@ -58,8 +55,14 @@ mod tests {
     #[test]
     fn sample_counts_in_its_bucket_and_all_above() {
         let mut histogram = Histogram::default();
-        for bytes in [0, 1, 1024, 1025, 16 << 20, u64::MAX] {
-            histogram.count(bytes);
+        for in_flight in [0, 1, 1024, 1025, 16 << 20, u64::MAX] {
+            histogram.add(
+                0,
+                Sample {
+                    limit: 0,
+                    in_flight,
+                },
+            );
         }
         let counts: Vec<(u64, u64)> = histogram.cumulative().collect();
         assert_eq!(counts[..3], [(0, 1), (1024, 3), (2048, 4)]);

@@ -148,10 +148,6 @@ impl<C: Collector> SharedSamples<C> {
         }
     }
 
-    fn has_paths(&self) -> bool {
-        self.lock().iter().any(|it| it.row.path.is_some())
-    }
-
     /// Samples until `stop` is set: the work of the thread.
     fn run(&self) {
         let mut sampler = Sampler::new(self.settings.interval_ns);
@@ -168,7 +164,7 @@ impl<C: Collector> SharedSamples<C> {
             samples.clear();
             sampler.round(|index, at_ns, sample| samples.push((index, at_ns, sample)));
             self.add(&samples);
-            self.rounds.store(sampler.rounds(), Ordering::Relaxed);
+            self.rounds.fetch_add(1, Ordering::Relaxed);
             if now_ns >= paths_ns {
                 paths_ns = now_ns + PATHS_INTERVAL_NS;
                 self.read_paths(now_ns);
@@ -192,7 +188,7 @@ impl<C: Collector> SharedSamples<C> {
     }
 
     fn read_paths(&self, now_ns: u64) {
-        if !self.host.paths || !self.has_paths() {
+        if self.lock().iter().all(|it| it.row.path.is_none()) {
             return;
         }
         let published = publish::read(&publish::directories()).queues;

@@ -15,17 +15,10 @@ use crate::row::{QueueKey, QueueRow};
 /// A late round delays those after it: no round is made up for.
 #[derive(Debug)]
 pub struct Sampler {
-    queues: Vec<OpenQueue>,
+    /// The files are `None` for the queue of a path, which has none, and after an error.
+    queues: Vec<(QueueKey, Option<QueueSampler>)>,
     interval_ns: u64,
     next_ns: u64,
-    rounds: u64,
-}
-
-#[derive(Debug)]
-struct OpenQueue {
-    key: QueueKey,
-    /// `None` for the queue of a path, which has no files, and after an error.
-    files: Option<QueueSampler>,
 }
 
 impl Sampler {
@@ -38,24 +31,25 @@ impl Sampler {
             queues: Vec::new(),
             interval_ns,
             next_ns: monotonic_ns(),
-            rounds: 0,
         }
     }
 
     /// Replaces the list of queues. Those that were open stay open. Those that failed are opened
     /// again, because a device can be removed and return.
     pub fn set_queues<'r>(&mut self, sysfs: &Sysfs, rows: impl IntoIterator<Item = &'r QueueRow>) {
-        let mut before: HashMap<QueueKey, OpenQueue> = self
-            .queues
-            .drain(..)
-            .filter(|it| it.files.is_some())
-            .map(|it| (it.key.clone(), it))
+        let before = self.queues.drain(..);
+        let mut before: HashMap<QueueKey, QueueSampler> = before
+            .filter_map(|(key, files)| Some((key, files?)))
             .collect();
         let open = |row: &QueueRow| {
             let key = row.key();
-            before
-                .remove(&key)
-                .unwrap_or_else(|| OpenQueue::new(sysfs, key))
+            let files = match before.remove(&key) {
+                None if row.path.is_none() => {
+                    QueueSampler::open(sysfs, &row.device, row.queue).ok()
+                }
+                files => files,
+            };
+            (key, files)
         };
         self.queues = rows.into_iter().map(open).collect();
     }
@@ -64,12 +58,15 @@ impl Sampler {
     /// time of the round.
     pub fn round(&mut self, mut on_sample: impl FnMut(usize, u64, Sample)) {
         let now_ns = monotonic_ns();
-        for (index, queue) in self.queues.iter_mut().enumerate() {
-            if let Some(sample) = queue.read() {
-                on_sample(index, now_ns, sample);
+        for (index, (_, files)) in self.queues.iter_mut().enumerate() {
+            match files.as_ref().map(QueueSampler::sample) {
+                None => {}
+                Some(Ok(sample)) => on_sample(index, now_ns, sample),
+                // A part of a number, where the file is being written: the next round reads all.
+                Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {}
+                Some(Err(_)) => *files = None,
             }
         }
-        self.rounds += 1;
         self.next_ns = (self.next_ns + self.interval_ns).max(now_ns);
     }
 
@@ -80,32 +77,5 @@ impl Sampler {
             until_ns.saturating_sub(monotonic_ns()),
         ));
         self.next_ns < end_ns
-    }
-
-    /// Returns the number of rounds so far.
-    pub fn rounds(&self) -> u64 {
-        self.rounds
-    }
-}
-
-impl OpenQueue {
-    fn new(sysfs: &Sysfs, key: QueueKey) -> Self {
-        let files = match key.process {
-            None => QueueSampler::open(sysfs, &key.device, key.queue).ok(),
-            Some(_) => None,
-        };
-        Self { key, files }
-    }
-
-    fn read(&mut self) -> Option<Sample> {
-        match self.files.as_ref()?.sample() {
-            Ok(sample) => Some(sample),
-            // Part of a number, where the file is being written: the next round reads it all.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
-            Err(_) => {
-                self.files = None;
-                None
-            }
-        }
     }
 }

@@ -68,7 +68,6 @@ fn round_skips_partial_numbers() {
     assert_eq!(read(&mut sampler), []);
     tree.set("inflight", "41");
     assert_eq!(read(&mut sampler)[0].in_flight, 41);
-    assert_eq!(sampler.rounds(), 3);
 }
 
 #[test]
@@ -97,6 +96,7 @@ fn live_sampler_collects_until_it_is_dropped() {
     let tree = Tree::new("live");
     let host = Host {
         sysfs: tree.sysfs(),
+        namespace: None,
         paths: false,
     };
     let selection = Selection::default();

@@ -7,12 +7,12 @@ mod target;
 use std::thread::sleep;
 use std::time::Duration;
 
-use taut_linux::NetNs;
-use taut_linux::observe::{Socket, Sysfs, offload, qdiscs};
+use taut_linux::observe::{Socket, offload, qdiscs};
 
 pub use stages::{OvertakenBy, Stage};
 use target::Target;
 
+use crate::gather::Host;
 use crate::row::link_time_ns;
 
 /// The stages of the transmit path of a device, with the bytes in each.
@@ -37,13 +37,9 @@ pub struct WaitingBytes {
 ///
 /// # Errors
 /// A sentence for the user: there is no such target, or it cannot be read.
-pub fn locate(
-    target: &str,
-    sysfs: &Sysfs,
-    namespace: Option<&NetNs>,
-    time_ns: u64,
-) -> Result<WaitingBytes, String> {
-    let target = Target::find(target, sysfs, namespace)?;
+pub fn locate(target: &str, host: &Host, time_ns: u64) -> Result<WaitingBytes, String> {
+    let sysfs = &host.sysfs;
+    let target = Target::find(target, host)?;
     let before = target.sent_bytes(sysfs)?;
     sleep(Duration::from_nanos(time_ns));
     let sent_bytes = target.sent_bytes(sysfs)?.saturating_sub(before);
@@ -54,7 +50,7 @@ pub fn locate(
     let mut unseen = target.unseen.clone();
     unseen.extend(device.problems.iter().cloned());
     let (mut sockets, mut stages, mut slots) = (Vec::new(), Vec::new(), None);
-    if let Some(namespace) = namespace {
+    if let Some(namespace) = &host.namespace {
         sockets = target.sockets(namespace)?;
         stages = stages::sockets(&sockets);
         let disciplines = qdiscs(namespace, &target.device).map_err(text)?;

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use taut_linux::NetNs;
 use taut_linux::observe::{Socket, Sysfs, addresses, sockets};
 
+use crate::gather::Host;
+
 /// Maximum number of descriptors of a process that are read.
 const MAX_DESCRIPTORS: usize = 1 << 20;
 
@@ -47,10 +49,10 @@ impl Target {
     ///
     /// # Errors
     /// A sentence for the user: there is none, or it cannot be read.
-    pub fn find(text: &str, sysfs: &Sysfs, namespace: Option<&NetNs>) -> Result<Self, String> {
-        let names = sysfs.devices().map_err(|error| error.to_string())?;
+    pub fn find(text: &str, host: &Host) -> Result<Self, String> {
+        let names = host.sysfs.devices().map_err(|error| error.to_string())?;
         if names.iter().any(|name| name == text) {
-            let addresses = match namespace {
+            let addresses = match &host.namespace {
                 Some(it) => addresses(it, text).map_err(|error| error.to_string())?,
                 None => Vec::new(),
             };
@@ -62,7 +64,7 @@ impl Target {
                 unseen: Vec::new(),
             });
         }
-        let Some(namespace) = namespace else {
+        let Some(namespace) = &host.namespace else {
             let names = names.join(", ");
             return Err(format!("no device {text:?}; there are: {names}"));
         };

@@ -227,9 +227,7 @@ fn plan(options: &Forward) -> String {
 }
 
 /// Runs the helper process that keeps receive offloads off.
-pub fn keep_offloads(devices: &[String], tags: bool) -> ExitCode {
-    match offload::keep_offloads(devices, tags, &|line| say!("taut: {line}")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::fail(exit::FAILED, error),
-    }
+pub fn keep_offloads(devices: &[String], tags: bool) -> Result<ExitCode, ExitCode> {
+    let ended = offload::keep_offloads(devices, tags, &|line| say!("taut: {line}"));
+    ended.map(|()| ExitCode::SUCCESS).map_err(exit::failed)
 }

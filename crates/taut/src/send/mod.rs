@@ -57,7 +57,7 @@ fn prepare(options: &Send, ns: &NetNs, pacing: Pacing) -> anyhow::Result<ExitCod
 fn exit_code_of(printed: ExitCode, broken: Option<&str>) -> ExitCode {
     match broken {
         Some(broken) if printed == ExitCode::SUCCESS => {
-            exit::fail(exit::FAILED, format_args!("not read to the end: {broken}"))
+            exit::failed(format_args!("not read to the end: {broken}"))
         }
         _ => printed,
     }
@@ -215,9 +215,7 @@ fn show(options: &Send, outcome: &Outcome, broken: Option<&str>) -> ExitCode {
         0 if outcome.failed.is_some() => ExitCode::from(exit::FAILED),
         0 if interrupt::noted().is_some() => ended(printed),
         0 => match exit_code_of(printed, broken) {
-            ExitCode::SUCCESS if !is_sent => {
-                exit::fail(exit::FAILED, format_args!("no packet was sent"))
-            }
+            ExitCode::SUCCESS if !is_sent => exit::failed(format_args!("no packet was sent")),
             code => code,
         },
         packets => {

@@ -47,18 +47,6 @@ impl Appearance {
             false => Style::new(),
         }
     }
-
-    fn levels(self) -> &'static [char] {
-        if self.unicode { &BLOCKS } else { &ASCII }
-    }
-
-    fn marker(self) -> Marker {
-        if self.unicode {
-            Marker::Braille
-        } else {
-            Marker::Block
-        }
-    }
 }
 
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen, style: Appearance) {
@@ -163,12 +151,8 @@ fn row(
         of_window(|it| it.mean().unwrap_or(0)),
         of_window(|it| it.max),
     );
-    let curve = curve(
-        &queue.samples,
-        curve_width,
-        top_of_curve(queue),
-        style.levels(),
-    );
+    let levels: &[char] = if style.unicode { &BLOCKS } else { &ASCII };
+    let curve = curve(&queue.samples, curve_width, top_of_curve(queue), levels);
     Line::from(vec![
         Span::from(text),
         Span::from(curve).style(style.fg(Color::Green)),
@@ -255,10 +239,14 @@ fn draw_chart(frame: &mut Frame<'_>, history: &History, style: Appearance, area:
         .map(|&(_, y)| y)
         .fold(1.0, f64::max)
         * 1.05;
+    let marker = match style.unicode {
+        true => Marker::Braille,
+        false => Marker::Block,
+    };
     let line = |title, points, color| {
         Dataset::default()
             .name(title)
-            .marker(style.marker())
+            .marker(marker)
             .graph_type(GraphType::Line)
             .style(style.fg(color))
             .data(points)
