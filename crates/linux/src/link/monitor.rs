@@ -159,6 +159,7 @@ impl LinkMonitor {
 
     /// Reads all pending notifications.
     fn read_notifications(&mut self) -> io::Result<()> {
+        let mut is_incomplete = false;
         loop {
             match recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
                 Ok((length, _)) => {
@@ -170,20 +171,22 @@ impl LinkMonitor {
                         }
                     }
                 }
-                Err(Errno::WOULDBLOCK) => return Ok(()),
+                Err(Errno::WOULDBLOCK) => break,
                 Err(Errno::INTR) => {}
-                // The kernel dropped notifications, maybe that of the removal: query the current
-                // state instead.
-                Err(Errno::NOBUFS) => {
-                    self.tracker.was_down = true;
-                    match self.query() {
-                        Err(error) if is_absent(&error) => self.tracker.absent(false),
-                        result => result?,
-                    }
-                }
+                // The kernel dropped notifications, maybe that of the removal. It returns this
+                // error before the older ones that are still queued.
+                Err(Errno::NOBUFS) => is_incomplete = true,
                 Err(error) => return Err(failed("recv", self.device(), error)),
             }
         }
+        if is_incomplete {
+            self.tracker.was_down = true;
+            match self.query() {
+                Err(error) if is_absent(&error) => self.tracker.absent(false),
+                result => result?,
+            }
+        }
+        Ok(())
     }
 
     /// Queries the state. An absent device is removed by its notification, which can follow later.

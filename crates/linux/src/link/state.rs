@@ -105,7 +105,7 @@ impl LinkTracker {
                 self.present(notification);
             }
         } else if self.index == 0
-            && name == self.name.as_bytes()
+            && String::from_utf8_lossy(name) == self.name
             && !notification.is_removed
             && notification.index != self.excluded
         {

@@ -61,7 +61,7 @@ pub fn directories() -> Vec<PathBuf> {
     of_root.into_iter().chain(of_user).collect()
 }
 
-/// Publishes the queues of this program until it is dropped.
+/// Publishes the queues of this program, until it and its slots are dropped.
 #[derive(Debug, Clone)]
 pub struct Publisher(Arc<SharedFile>);
 
