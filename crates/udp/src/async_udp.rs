@@ -186,7 +186,7 @@ impl AsyncUdp {
 
     /// Reads notifications from now on also while no task waits for room, so that
     /// [departures](crate::Observer) are reported at once. The spawned task does it, and needs a
-    /// runtime with time.
+    /// runtime with time. It discards an error while no task waits, and reads again after 100 ms.
     pub fn read_always(&self) {
         self.limited.update(|state| {
             state.turns.reads_always = true;

@@ -1,5 +1,6 @@
 //! A place in the wait queue of a socket.
 
+use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
@@ -13,8 +14,7 @@ use crate::state::State;
 /// that returns `Pending` until one returns `Ready`, or until it is dropped.
 ///
 /// A call reads the kernel's notifications once, before it starts to wait. Another task must call
-/// [`LimitedUdp::complete`] in the meantime.
-#[derive(Debug)]
+/// [`LimitedUdp::complete`] in the meantime. It keeps the socket open.
 pub struct Place {
     udp: LimitedUdp,
     /// `None` while it does not wait.
@@ -73,13 +73,24 @@ impl Place {
             let joins = ticket.is_none() || state.turns.is_empty();
             let polled = state.poll_turn(udp.socket(), priority, ticket, context);
             let done = polled.map(|turn| turn.and_then(|()| then(state)));
-            // A task that always reads has an earlier deadline only while the kernel is full.
+            // A reader that always reads needs no earlier deadline, except while the kernel is full
+            // and nothing is in flight: no completion wakes it then.
             let is_read = state.turns.reads_always && !state.is_full();
             if joins && done.is_pending() && !is_read {
                 state.turns.check_reader();
             }
             done
         })
+    }
+}
+
+// Not derived: `Debug` of the socket takes its lock, which an observer already holds.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ticket = &self.ticket;
+        f.debug_struct("Place")
+            .field("ticket", ticket)
+            .finish_non_exhaustive()
     }
 }
 

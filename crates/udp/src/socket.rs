@@ -23,8 +23,8 @@ use crate::sys::clock::monotonic_ns;
 /// take each other's notifications. The blocking mode of the socket is not changed: a call returns
 /// at once unless its documentation says that it waits.
 ///
-/// A clone is the same limited socket. The socket is closed when the last clone and the last
-/// [`Permit`](crate::Permit) are dropped.
+/// A clone is the same limited socket. The socket is closed when the last clone, the last
+/// [`Permit`](crate::Permit) and the last [`Place`](crate::Place) are dropped.
 #[derive(Clone)]
 pub struct LimitedUdp {
     pub(crate) shared: Arc<SharedSocket>,

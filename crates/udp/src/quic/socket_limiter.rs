@@ -13,7 +13,8 @@ use crate::quic::stats::Stats;
 use crate::socket::LimitedUdp;
 
 /// Limits the sockets of an endpoint. An endpoint that is rebound has a new socket, with a limit of
-/// its own. Clones refer to the same endpoint.
+/// its own. Clones share [`stats`](Self::stats): change settings before you clone, and use one
+/// limiter for each endpoint.
 #[derive(Debug, Clone)]
 pub struct SocketLimiter {
     limit: AnyLimit,

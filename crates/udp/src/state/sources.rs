@@ -96,15 +96,19 @@ impl Sources {
                 self.reject_zero_copy(listeners);
             }
         }
-        self.pool = None;
-        match self.current() {
+        let pool = match self.current() {
             Source::ZeroCopy => {
                 let pages = Pool::new(self.pool_bytes);
-                self.pool = Some(pages.map_err(|error| failed("mmap of pool_bytes", &error))?);
+                Some(pages.map_err(|error| failed("mmap of pool_bytes", &error))?)
             }
-            Source::Timestamps => restart_stamp_ids(socket)?,
-            Source::Polled => {}
-        }
+            Source::Timestamps => {
+                restart_stamp_ids(socket)?;
+                None
+            }
+            Source::Polled => None,
+        };
+        // Only now: after an error the source is still the old one, which might need its pool.
+        self.pool = pool;
         // If zero-copy was used before, its id was kept.
         self.ids = ZeroCopyIds::new(!was_on || self.next_zero_copy.is_some());
         Ok(())

@@ -84,7 +84,9 @@ fn waiting_sender_sends_after_a_completion() {
         };
         time::timeout(PATIENCE, all).await.expect("in time");
         assert!(stats().socket.totals.times_blocked > 0);
-        drop((sender, socket));
+        drop(socket);
+        assert!(limited.stats().is_some(), "the sender keeps the socket");
+        drop(sender);
         assert_eq!(limited.stats(), None);
     });
 }
