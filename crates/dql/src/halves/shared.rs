@@ -42,7 +42,7 @@ impl Shared {
     }
 
     /// Returns the limit that the sender applies, in units. While the completer runs, the result
-    /// can be wrong by one completion batch.
+    /// can be too high by one completion batch.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.ledger.limit()

@@ -126,7 +126,7 @@ impl<M: Sharing> Ledger<M> {
     #[inline]
     fn completed_above_base(&self) -> u32 {
         if M::SHARED {
-            self.completer.num_completed.load()
+            self.completer.num_completed.load_acquire()
         } else {
             0
         }

@@ -26,11 +26,18 @@ impl<M: Sharing> Ledger<M> {
         }
     }
 
-    /// The current limit. If a completer runs at the same time, its two totals might be of two
-    /// moments, and the result wrong by one completion batch.
+    /// The current limit. If a completer runs at the same time, the result can be too high by one
+    /// completion batch.
     pub fn limit(&self) -> u32 {
-        let allowed = self.completer.allowed.load();
-        counter::positive_difference(allowed, self.completed_above_base())
+        loop {
+            // Acquire: the three loads are in this order. A reader that is interrupted between two
+            // of them repeats them.
+            let completed = self.completed_above_base();
+            let allowed = self.completer.allowed.load_acquire();
+            if self.completed_above_base() == completed {
+                return counter::positive_difference(allowed, completed);
+            }
+        }
     }
 
     /// Counts one object. Must be called before the device can see the object.

@@ -44,6 +44,8 @@ pub trait Word: Debug + Default {
     fn set_bits(&self, bits: u32);
     /// Returns the value and stores 0. Any thread can call it.
     fn take(&self) -> u32;
+    /// Replaces 1 by 0, by any thread. Returns `true` if it was 1; another value is not written.
+    fn clear_one(&self) -> bool;
 }
 
 /// A number of 64 bits with one writer, 0 by default.
@@ -141,6 +143,15 @@ impl Word for Cell<u32> {
     fn take(&self) -> u32 {
         self.replace(0)
     }
+
+    #[inline]
+    fn clear_one(&self) -> bool {
+        let was_one = self.get() == 1;
+        if was_one {
+            self.set(0);
+        }
+        was_one
+    }
 }
 
 impl Wide for Cell<u64> {
@@ -176,9 +187,9 @@ impl<W: Word> Flag<W> {
         self.0.store_release(value.into());
     }
 
-    /// Clears the flag. Returns `true` if it was set.
+    /// Clears the flag. Returns `true` if it was set; a flag that is not set is not written.
     #[inline]
     pub fn clear(&self) -> bool {
-        self.0.take() != 0
+        self.0.clear_one()
     }
 }

@@ -58,6 +58,11 @@ impl Word for AtomicU32 {
     fn take(&self) -> u32 {
         AtomicU32::swap(self, 0, Ordering::AcqRel)
     }
+
+    #[inline]
+    fn clear_one(&self) -> bool {
+        AtomicU32::compare_exchange(self, 1, 0, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
 }
 
 /// `TwoSlots` needs these orderings, so that both give the same guarantee.

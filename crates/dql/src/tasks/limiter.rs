@@ -53,12 +53,11 @@ const WAITERS: usize = 65_536;
 /// }
 /// # Ok::<(), taut_dql::tasks::AcquireError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Limiter {
     shared: Arc<Mutex<State>>,
 }
 
-#[derive(Debug)]
 struct State {
     /// The origin of all times.
     start: Instant,
@@ -173,6 +172,17 @@ impl Limiter {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing between lock and unlock panics.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Limiter")
+            .field("limit", &state.dql.limit())
+            .field("in_flight", &state.dql.in_flight())
+            .field("waiting", &state.waiters.len())
+            .finish()
     }
 }
 

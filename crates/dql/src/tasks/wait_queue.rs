@@ -99,6 +99,11 @@ impl WaitQueue {
 
     /// Records that the task of this place was polled and still waits, with this waker.
     pub fn set_waker(&mut self, ticket: &Ticket, waker: &Waker) {
+        if let Some(Some(last)) = self.waiting.get_mut(&ticket.0) {
+            // Allocates nothing for the same task.
+            last.clone_from(waker);
+            return;
+        }
         let before = self.waiting.insert(ticket.0, Some(waker.clone()));
         if before.is_none() {
             self.passed = self.passed.saturating_sub(1);

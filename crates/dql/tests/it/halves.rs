@@ -86,6 +86,8 @@ where
 {
     let config = Config {
         hold_time_ns: 1000,
+        limit: 2000,
+        min_limit: 2000,
         ..Config::default()
     };
     let (mut sender, mut completer) = split(shared, config, 0).expect("the first split");
@@ -126,6 +128,7 @@ where
         scope.spawn(move || {
             while !is_finished.load(Ordering::Acquire) {
                 assert!(observer.in_flight() <= total as u32);
+                assert!(observer.limit() >= config.min_limit);
                 thread::yield_now();
             }
             assert_eq!(observer.in_flight(), 0);
