@@ -65,7 +65,9 @@ pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output,
             let target = target.parse().map_err(ParseLimitError::Utilisation)?;
             spec.visit(LossBudget::new(target), adapts, visitor)
         }
-        ("off" | "dql", Some(_)) => Err(ParseLimitError::NoArgument),
+        (name, Some(_)) if LIMITS.iter().any(|limit| limit.name == name) => {
+            Err(ParseLimitError::NoArgument)
+        }
         _ => spec.visit(parse_number(spec.rule)?, adapts, visitor),
     }
 }
