@@ -7,6 +7,7 @@ use std::thread;
 use crate::description::Description;
 use crate::error::ScenarioError;
 use crate::scenario::{Results, Scenario};
+use crate::schema::Schema;
 use crate::trace_row::TraceRow;
 use taut_report::document::{DOCUMENT_VERSION, Document};
 
@@ -23,7 +24,8 @@ pub struct Run<S: Scenario> {
 }
 
 impl<S: Scenario> Run<S> {
-    /// Creates a run of the scenario `name`, whose settings are valid.
+    /// Creates a run of the scenario `name`, whose settings are valid. [`Run::of_settings`] checks
+    /// them.
     ///
     /// # Errors
     /// If something that the settings refer to is not available.
@@ -36,6 +38,17 @@ impl<S: Scenario> Run<S> {
             seed,
             cases,
         })
+    }
+}
+
+impl<S: Schema> Run<S> {
+    /// Creates a run of `settings`.
+    ///
+    /// # Errors
+    /// If a setting is invalid; as for [`Run::new`].
+    pub fn of_settings(settings: S, seed: u64) -> Result<Self, ScenarioError> {
+        settings.validate().map_err(ScenarioError::Setting)?;
+        Self::new(S::NAME, settings, seed)
     }
 }
 

@@ -61,7 +61,8 @@ fn with_target(limit: AnyLimit, target: Utilisation) -> AnyLimit {
     if name != "taut" || suffix.contains('%') {
         return limit;
     }
-    format!("taut:{target}{suffix}").parse().unwrap_or(limit)
+    let with_target = format!("taut:{target}{suffix}").parse();
+    with_target.expect("a target is allowed in the name")
 }
 
 /// Returns the valid target utilisation that is nearest to `utilisation`.

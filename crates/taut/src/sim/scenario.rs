@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use taut_report::exit;
-use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules::LimitRulesSettings;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
 use taut_scenarios::run::Run;
@@ -68,8 +67,6 @@ pub fn run_settings<S: Schema>(
         let file = registry::file(&settings).map_err(|error| failed("", &error))?;
         return sweep::run(&file, seed, output);
     }
-    let checked = settings.validate().map_err(ScenarioError::Setting);
-    let run = checked.and_then(|()| Run::new(S::NAME, settings, seed));
-    let run = run.map_err(|error| failed("", &error))?;
+    let run = Run::of_settings(settings, seed).map_err(|error| failed("", &error))?;
     show(Arc::new(run), output, Some(seed))
 }
