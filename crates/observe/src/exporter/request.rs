@@ -33,12 +33,11 @@ pub fn parse(bytes: &[u8]) -> Option<Result<Request, &'static str>> {
 }
 
 fn parse_whole(bytes: &[u8]) -> Result<Request, &'static str> {
-    const MALFORMED: &str = "400 Bad Request";
     let line = bytes.split(|&byte| byte == b'\n').next();
-    let line = std::str::from_utf8(line.unwrap_or_default()).map_err(|_| MALFORMED)?;
+    let line = std::str::from_utf8(line.unwrap_or_default()).map_err(|_| "400 Bad Request")?;
     let words: Vec<&str> = line.trim_end().split(' ').collect();
     let [method, target, "HTTP/1.0" | "HTTP/1.1"] = words[..] else {
-        return Err(MALFORMED);
+        return Err("400 Bad Request");
     };
     let head_only = match method {
         "GET" => false,
