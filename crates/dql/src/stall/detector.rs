@@ -320,7 +320,12 @@ impl StallDetector {
             None if M::SHARED || is_full => self.due_ns,
             None => return None,
         };
-        // During a stall, once for each threshold is enough.
-        Some(oldest_ns.max(self.stalled_until_ns.unwrap_or(0)))
+        // A check before `due_ns` does nothing: after one with nothing in flight, the generation can
+        // be older than that check. During a stall, once for each threshold is enough.
+        Some(
+            oldest_ns
+                .max(self.due_ns)
+                .max(self.stalled_until_ns.unwrap_or(0)),
+        )
     }
 }

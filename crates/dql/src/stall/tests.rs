@@ -82,6 +82,22 @@ fn stall_is_reported_from_threshold_to_end() {
     );
 }
 
+/// Its generation can be older than the last check, which found nothing in flight.
+#[test]
+fn next_wakeup_is_due() {
+    let mut both = Both::new();
+    let generation = both.send(0);
+    both.completes(&[generation]);
+    let idle_ns = S / 16;
+    assert_eq!(both.check(idle_ns), None);
+    assert_eq!(both.send(idle_ns), generation);
+    let queued = both.ledger.num_queued();
+    let wakeup_ns = both.detector.next_wakeup(&both.generations, queued, false);
+    let wakeup_ns = wakeup_ns.expect("one unit is in flight");
+    assert!(both.detector.is_due(wakeup_ns));
+    assert!(both.check(wakeup_ns).is_some());
+}
+
 #[test]
 fn a_lost_unit_is_found_while_others_complete() {
     let mut both = Both::new();
