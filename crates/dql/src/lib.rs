@@ -83,7 +83,8 @@
 //! # Differences from Linux
 //! Defaults, bounds and the rule are those of Linux's byte queue limits; the vectors in
 //! `tests/vectors` compare it with recorded behaviour. Intentional differences: a reset corrects
-//! the room immediately; crossed bounds, over-completion and 2^31 units in flight are rejected.
+//! the room immediately, and the limit restarts at its lower bound; crossed bounds, over-completion
+//! and 2^31 units in flight are rejected.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

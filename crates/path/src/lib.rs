@@ -99,9 +99,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! On one thread, call `build`: a [`Queue`] has all the methods, without a fence or an atomic. With
+//! On one thread, call `build`: a [`Queue`] has the methods of both halves, without a fence. With
 //! static types ([`Builder::with_limit`](queue::Builder::with_limit),
-//! [`with_qdisc`](queue::Builder::with_qdisc)) there is no virtual call per burst.
+//! [`with_qdisc`](queue::Builder::with_qdisc)) the compiler can inline limit and discipline.
 //!
 //! # Which method when
 //!
@@ -122,7 +122,8 @@
 //!
 //! Time is an argument (`now_ns`). Both halves use one clock that never goes back; read it at the
 //! call and not before a sleep. Every packet that enters leaves through a [`PacketSink`]: freed by
-//! the device, or dropped with a reason.
+//! the device, or dropped with a reason. Exceptions are packets that the device loses or has when
+//! it is closed, and those of a queue that is dropped without a [`flush`](Queue::flush).
 //!
 //! # Other modules
 //! | module | content |
@@ -148,23 +149,24 @@
 //! # Glossary
 //! | term | meaning |
 //! |---|---|
-//! | limit | maximum of the bytes (or packets) in flight |
+//! | limit | bytes (or packets) in flight above which no object is sent; the last can exceed it |
 //! | rule | computes the limit from completion batches: a type that implements [`Limit`] |
-//! | in flight | submitted to the device and not reported complete |
+//! | in flight | counted in the ledger as queued and not yet as completed |
 //! | object | a packet, GSO packet or chunk that is submitted as one |
-//! | ledger | the totals of queued and completed units; a queue counts nowhere else |
+//! | ledger | the totals of queued and completed units, from which the room follows |
 //! | sender, completer | the two halves of a queue; each can be on a thread of its own |
-//! | stack stop, driver stop | the limit has no room; the ring has no slots |
+//! | stack stop | the limit or a budget has no room, or a reset is pending |
+//! | driver stop | the ring has no slots |
 //! | doorbell, kick | the notification of the device that the ring has new packets |
-//! | burst | packets that one doorbell announces |
-//! | completion batch | the completions of one reap or poll |
-//! | generation | a period of an eighth of the stall threshold |
+//! | burst | packets of one `dequeue_burst` |
+//! | completion batch | the completions of one reap, or of several that a coalescer joins |
+//! | generation | a period of at least an eighth of the stall threshold |
 //! | tag | the queue, epoch and generation of a packet in flight |
 //! | mark | ECN mark (CE): the discipline signals congestion without a drop |
-//! | gate | a stop flag that one side closes and the other side opens |
-//! | coalescing interval | minimum interval between two batches that the limit receives |
-//! | starved | the device ran dry while the limit blocked the sender |
-//! | stall | the oldest unit in flight is older than a threshold |
+//! | gate | a stop flag that the sender closes and the completer opens |
+//! | coalescing interval | between two batches that the limit receives, unless it has no room |
+//! | starved | the device ran dry while the stack stop was set |
+//! | stall | the oldest unit in flight is older than a threshold, or a full ring has none |
 //! | epoch | the time between two resets; packets of an earlier epoch are *stale* |
 //! | unknown completion | a packet that the driver returned and this queue never sent |
 //! | charge | memory of a packet, as counted in its flow's budget ([`tsq`]) |
@@ -178,8 +180,8 @@
 //!
 //! # Extension points
 //! [`TxRing`] and [`Completions`] (a device), [`Qdisc`] (queueing), [`Limit`] (the limit),
-//! [`Probe`] (observers), [`PacketSink`] (receives finished packets). Each trait is also
-//! implemented for `&mut T`, and all except `PacketSink` for `Box<T>`.
+//! [`Probe`] (observers), [`PacketSink`] (receives finished packets). All except `Limit` are also
+//! implemented for `&mut T`, and all except `Limit` and `PacketSink` for `Box<T>`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -14,8 +14,8 @@ pub struct QueueConfig {
     /// ring. Recommended: 1/2 to 3/4 of the ring, so that it is refilled before it drains. Default
     /// `None`: half of the ring.
     pub restart_slots: Option<u32>,
-    /// Maximum number of packets per doorbell, at least 1. Default 64, as in the kernel's bulk
-    /// dequeue.
+    /// Maximum number of packets per burst, at least 1. A doorbell follows each burst, except
+    /// between chunks. Default 64, as in the kernel's bulk dequeue.
     pub burst_packets: u32,
     /// Maximum number of packets per reap, at least 1. Default: the whole ring, because a limit
     /// needs complete batches.

@@ -127,7 +127,7 @@ pub(super) struct GsoPackets {
     pub segmenter: LateSegmenter,
     /// A GSO packet that left the discipline and is sent next, in chunks. Only within a run.
     pub stash: Option<(Packet, Plan)>,
-    /// Chunks since the last doorbell.
+    /// Chunks of the current burst.
     pub chunks: u32,
 }
 

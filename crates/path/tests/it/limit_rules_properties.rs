@@ -171,7 +171,6 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
     let longest_ns = gap_ns.expect("a gap") * 2 + object_ns;
     let at_rate = |ns: u64| ns / 8;
     // The rate is uncertain by an object in eight intervals.
-    // The rate is uncertain by an object in eight intervals.
     let max = at_rate(longest_ns + 10 * MS) * 9 / 4 + 2 * u64::from(largest);
     for &(at_ns, limit_bytes) in &played.limits {
         prop_assert!(
