@@ -146,11 +146,7 @@ impl Word for Cell<u32> {
 
     #[inline]
     fn clear_one(&self) -> bool {
-        let was_one = self.get() == 1;
-        if was_one {
-            self.set(0);
-        }
-        was_one
+        self.get() == 1 && self.replace(0) == 1
     }
 }
 

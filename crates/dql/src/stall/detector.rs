@@ -322,10 +322,7 @@ impl StallDetector {
         };
         // A check before `due_ns` does nothing: after one with nothing in flight, the generation can
         // be older than that check. During a stall, once for each threshold is enough.
-        Some(
-            oldest_ns
-                .max(self.due_ns)
-                .max(self.stalled_until_ns.unwrap_or(0)),
-        )
+        let not_before_ns = self.due_ns.max(self.stalled_until_ns.unwrap_or(0));
+        Some(oldest_ns.max(not_before_ns))
     }
 }
