@@ -320,8 +320,9 @@ impl StallDetector {
             None if M::SHARED || is_full => self.due_ns,
             None => return None,
         };
-        // A check before `due_ns` does nothing: after one with nothing in flight, the generation can
-        // be older than that check. During a stall, once for each threshold is enough.
+        // A check before `due_ns` does nothing. After one with nothing in flight, the generation of
+        // the next unit can be older than that check. During a stall, once for each threshold is
+        // enough.
         let not_before_ns = self.due_ns.max(self.stalled_until_ns.unwrap_or(0));
         Some(oldest_ns.max(not_before_ns))
     }
