@@ -83,7 +83,9 @@ impl Registry {
     }
 
     /// Adds a limit. `make` receives the argument behind the name, and returns a limit or a message
-    /// for the user. `:packets` (if the limit adapts) and a time cap can follow as for any limit.
+    /// for the user. `:packets` (if the limit adapts) and a time cap can follow as for any limit,
+    /// so `make` never receives these words or a time such as `5ms`. `make` must reject an
+    /// argument that it does not use. `Display` of the limit must write the text that creates it.
     ///
     /// # Errors
     /// If the name is taken or not a name.
@@ -97,8 +99,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a discipline, with its help in one line. `make` receives the text behind the name, and
-    /// returns a discipline or a message for the user.
+    /// Adds a discipline, with its help in one line, which also names its parameters. `make`
+    /// receives the text behind the name, and returns a discipline or a message for the user.
     ///
     /// # Errors
     /// If the name is taken or not a name.

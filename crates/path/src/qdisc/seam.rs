@@ -35,6 +35,9 @@ pub enum RequeueSupport {
 ///
 /// A discipline implements [`enqueue`](Self::enqueue), [`dequeue`](Self::dequeue),
 /// [`drain`](Self::drain), [`accepts`](Self::accepts) and [`backlog`](Self::backlog).
+///
+/// A discipline drops a packet only into the sink, and its backlog is exact: the users of a queue
+/// count what they have not received back, and wait for it.
 pub trait Qdisc {
     /// Accepts `packet`, or drops it or others into `sink`, with a reason.
     fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink);
