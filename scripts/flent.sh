@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures TCP streams and ping with flent through the kernel's bridge, taut forward and a tunnel,
 # in network namespaces of its own. Installs flent and matplotlib into target/tools/flent if flent
-# is not in PATH. Needs root, iperf (2), fping and tc; arguments as for flent.py.
+# is not in PATH. Needs root, iperf (2), fping, ping and tc; arguments as for flent.py.
 # usage: scripts/flent.sh [--short | --write] [--length SECONDS] [--out DIR]
 # Exit codes: 0 ok, 1 failed, 2 usage, 77 cannot run here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-for program in iperf fping tc ip nsenter; do
+for program in iperf fping ping tc ip nsenter; do
     command -v "$program" >/dev/null || { echo "flent.sh: $program is not installed" >&2; exit 77; }
 done
 unshare --net true 2>/dev/null || { echo "flent.sh: needs root" >&2; exit 77; }

@@ -51,7 +51,7 @@ rm -rf "$tools/build"
 
 wanted=()
 for pair in qemu-system-arm:qemu-system-arm arm-none-eabi-gcc:gcc-arm-none-eabi \
-    tshark:tshark valgrind:valgrind iperf:iperf fping:fping; do
+    tshark:tshark valgrind:valgrind iperf:iperf fping:fping ping:iputils-ping; do
     command -v "${pair%%:*}" >/dev/null || wanted+=("${pair##*:}")
 done
 if [ ${#wanted[@]} -gt 0 ]; then
