@@ -55,8 +55,8 @@ pub const LIMITS: &[LimitInfo] = &[
 /// If `spec` is not a limit of this crate.
 pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
     let spec = Spec::split(spec);
-    let mut adapting = LIMITS.iter().filter(|limit| limit.adapts);
-    let adapts = adapting.any(|limit| limit.name == spec.name);
+    let known = LIMITS.iter().find(|limit| limit.name == spec.name);
+    let adapts = known.is_some_and(|limit| limit.adapts);
     match (spec.name, spec.argument) {
         ("off", None) => spec.visit(Fixed::off(), adapts, visitor),
         ("dql", None) => spec.visit(Dynamic::default(), adapts, visitor),
@@ -65,9 +65,7 @@ pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output,
             let target = target.parse().map_err(ParseLimitError::Utilisation)?;
             spec.visit(LossBudget::new(target), adapts, visitor)
         }
-        (name, Some(_)) if LIMITS.iter().any(|limit| limit.name == name) => {
-            Err(ParseLimitError::NoArgument)
-        }
+        (_, Some(_)) if known.is_some() => Err(ParseLimitError::NoArgument),
         _ => spec.visit(parse_number(spec.rule)?, adapts, visitor),
     }
 }
