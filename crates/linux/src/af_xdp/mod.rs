@@ -10,7 +10,7 @@
 //!   packet is then. [`CompletionStatus`](taut_path::driver::CompletionStatus) detects these early
 //!   completions, and the queue then applies no limit.
 //! - One send moves the whole ring since Linux 6.18, and 32 frames before. The remaining frames
-//!   stay in the ring (`EAGAIN`), and the doorbell is rung again, by the completing half if
+//!   stay in the ring (`EAGAIN`), and the doorbell is repeated, by the completing half if
 //!   necessary.
 //! - A queue stays busy for about 10 ms after its socket is closed. A socket is closed when its
 //!   rings are no longer mapped and none of its packets is in flight. If a shaper never releases a

@@ -64,7 +64,7 @@ impl FlowBudgets {
     /// Creates a budget for a new flow. `tag` identifies it when the deferred list is run.
     ///
     /// # Errors
-    /// If there is no free slot.
+    /// If all slots are used.
     pub fn open(&self, tag: u32) -> Result<Flow, FlowBudgetsError> {
         let flows = self.accounts.len() as u32;
         let first = self.common.next_slot.load(Ordering::Relaxed);
