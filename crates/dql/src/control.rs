@@ -95,6 +95,7 @@ impl<L: Limit + ?Sized> Control<L> {
         }
         on_batch(&batch);
         let limit = self.rule.completed(&batch).min(MAX_LIMIT);
+        debug_assert_eq!(limit, self.rule.limit().min(MAX_LIMIT),);
         if needs.sender && self.rule.needs().return_time {
             ledger.request_return_time();
         }

@@ -83,9 +83,9 @@ impl Registry {
     }
 
     /// Adds a limit. `make` receives the argument behind the name, and returns a limit or a message
-    /// for the user. `:packets` (if the limit adapts) and a time cap can follow as for any limit,
-    /// so `make` never receives these words or a time such as `5ms`. `make` must reject an
-    /// argument that it does not use. `Display` of the limit must write the text that creates it.
+    /// for the user. It receives none if `usage` is the name alone. `:packets` (if the limit
+    /// adapts) and a time cap can follow as for any limit, so `make` never receives these words or
+    /// a time such as `5ms`. `Display` of the limit must write the text that creates it.
     ///
     /// # Errors
     /// If the name is taken or not a name.
@@ -94,7 +94,9 @@ impl Registry {
         info: LimitInfo,
         make: impl Fn(Option<&str>) -> Result<AnyLimit, String> + Send + Sync + 'static,
     ) -> Result<(), NameError> {
-        check(info.name, self.limits().map(|known| known.name))?;
+        // `fixed` is the smallest sufficient fixed limit, in the results of `sim limit-rules`.
+        let known = self.limits().map(|known| known.name);
+        check(info.name, known.chain(["fixed"]))?;
         self.limits.push((info, Arc::new(make)));
         Ok(())
     }
@@ -196,6 +198,9 @@ impl Registry {
         let spec = Spec::split(text);
         let mut registered = self.limits.iter();
         if let Some((info, make)) = registered.find(|(info, _)| info.name == spec.name) {
+            if spec.argument.is_some() && info.usage == info.name {
+                return Err(ParseLimitError::NoArgument);
+            }
             let limit = make(spec.argument).map_err(ParseLimitError::Registered)?;
             return match spec.is_plain() {
                 true => Ok(limit),

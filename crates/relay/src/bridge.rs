@@ -2,6 +2,7 @@
 
 use std::io;
 
+use anyhow::Context;
 use taut_linux::link::{self, Description, LinkMonitor};
 use taut_linux::{GsoFrames, NetNs, sched};
 use taut_path::AnyLimit;
@@ -79,8 +80,13 @@ impl PathSettings {
     }
 
     /// Returns the frames of each interface.
-    fn frames(&self) -> u32 {
-        self.waiting_packets() + self.ring_slots + SPARE_FRAMES
+    fn frames(&self) -> anyhow::Result<u32> {
+        let waiting_packets = self.waiting_packets();
+        let frames = waiting_packets.checked_add(self.ring_slots + SPARE_FRAMES);
+        frames.with_context(|| {
+            let qdisc = &self.qdisc;
+            format!("qdisc {qdisc:?} stores up to {waiting_packets} packets, which is too many")
+        })
     }
 
     /// Returns the settings of the direction from one of the interfaces.
@@ -118,13 +124,14 @@ impl<I: Interface> Bridge<I> {
     pub fn open(ns: &NetNs, names: [&str; 2], path: &PathSettings) -> anyhow::Result<Self> {
         let (found, _) = check(ns, names)?;
         let now_ns = sched::monotonic_ns();
+        let frames = path.frames()?;
         let max_mtu_bytes = found[0].mtu_bytes.max(found[1].mtu_bytes);
         let open = |at: usize| {
             I::open(&InterfaceConfig {
                 ns,
                 device: names[at],
                 ring_slots: path.ring_slots,
-                frames: path.frames(),
+                frames,
                 gso_packets: path.gso_packets(),
                 // The user can raise the lower MTU to the higher while frames are forwarded.
                 frame_bytes: max_mtu_bytes + LINK_HEADER_BYTES,
@@ -251,5 +258,13 @@ mod tests {
         assert_eq!(waiting("fq_codel"), 10_240);
         assert_eq!(waiting("codel"), 1000);
         assert_eq!(waiting("pfifo limit 1000000"), 1_000_000);
+    }
+    #[test]
+    fn too_many_waiting_packets_are_an_error() {
+        let path = PathSettings {
+            ring_slots: u32::MAX - SPARE_FRAMES,
+            ..PathSettings::default()
+        };
+        assert!(path.frames().is_err());
     }
 }

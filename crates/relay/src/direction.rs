@@ -272,14 +272,25 @@ impl<S: Source> Direction<S> {
         self.is_moving && self.more == More::WhenEmpty && !self.port().completions_valid()
     }
 
+    /// Returns `true` if no further frame can be freed: the device returned all packets, and the
+    /// discipline has none. The source is over then, or the discipline lost packets.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.more == More::WhenFreed
+            && self.in_device_packets() == 0
+            && self.inlet.queue.backlog().packets == 0
+    }
+
     /// Returns when to call again.
     pub fn next(&self) -> Next {
+        if self.is_exhausted() {
+            return Next::Now;
+        }
         let is_room = self.inlet.is_open && self.is_idle || self.is_done_at_once();
         let more_ns = match self.more {
             More::Now => return Next::Now,
             More::WhenEmpty if is_room => return Next::Now,
             More::At(at_ns) => Some(at_ns),
-            More::WhenEmpty | More::WhenReady => None,
+            More::WhenEmpty | More::WhenFreed | More::WhenReady => None,
         };
         let run_ns = self.next_run_ns.into_iter().chain(more_ns);
         let run_ns = run_ns.filter(|_| self.inlet.is_open);

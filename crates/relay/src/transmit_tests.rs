@@ -3,7 +3,8 @@
 
 use taut_linux::link::MacAddress;
 use taut_path::pool::FramePool;
-use taut_path::{AnyLimit, AnyQdisc};
+use taut_path::qdisc::{Backlog, Fifo};
+use taut_path::{AnyLimit, AnyQdisc, Packet, PacketSink, Qdisc};
 
 use super::*;
 use crate::source::{Content, Generated, Pacing};
@@ -15,6 +16,12 @@ fn sent(fault: Fault) -> Option<Outcome> {
 }
 
 fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
+    let outcome = sent_through(AnyQdisc::default(), fault, has_outage)?;
+    assert_eq!(outcome.account.received_packets, 1_000);
+    Some(outcome)
+}
+
+fn sent_through(qdisc: AnyQdisc, fault: Fault, has_outage: bool) -> Option<Outcome> {
     if let Err(missing) = taut_linux::privilege() {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{missing}");
         return None;
@@ -30,7 +37,7 @@ fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
             classify: false,
         },
         queue: DirectionConfig {
-            qdisc: AnyQdisc::default(),
+            qdisc,
             limit: AnyLimit::packets(16),
             coalesce_ns: 50_000,
             stall_ns: 100_000_000,
@@ -43,8 +50,7 @@ fn sent_with(fault: Fault, has_outage: bool) -> Option<Outcome> {
     let mut device = Device::new(fault);
     device.outage = has_outage.then(|| ns.clone());
     let outcome = send(device, frames.clone(), monitor, settings, &mut ()).expect("fits");
-    assert_eq!(outcome.account.received_packets, 1_000);
-    if outcome.account.unknown_completions() == 0 {
+    if outcome.account.unaccounted_packets() == 0 {
         assert_eq!(
             frames.free_frames(),
             frames.frames(),
@@ -106,4 +112,65 @@ fn failing_doorbell_loses_nothing() {
         return;
     };
     assert_eq!(outcome.account.completed_packets(), 1_000, "{outcome:?}");
+}
+
+/// Loses every `n`th packet: it is neither sent nor dropped.
+struct Losing {
+    inner: Fifo,
+    n: u64,
+    packets: u64,
+}
+
+impl Qdisc for Losing {
+    fn enqueue(&mut self, packet: Packet, now_ns: u64, sink: &mut dyn PacketSink) {
+        self.packets += 1;
+        match self.packets.is_multiple_of(self.n) {
+            true => drop(packet),
+            false => self.inner.enqueue(packet, now_ns, sink),
+        }
+    }
+
+    fn dequeue(&mut self, now_ns: u64, sink: &mut dyn PacketSink) -> Option<Packet> {
+        self.inner.dequeue(now_ns, sink)
+    }
+
+    fn drain(&mut self, on_packet: &mut dyn FnMut(Packet)) {
+        self.inner.drain(on_packet);
+    }
+
+    fn accepts(&self, packet: &Packet) -> bool {
+        self.inner.accepts(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+}
+
+fn sent_losing(n: u64) -> Option<Outcome> {
+    let losing = Losing {
+        inner: Fifo::new(1_000),
+        n,
+        packets: 0,
+    };
+    sent_through(AnyQdisc::new("losing", losing), Fault::Nothing, false)
+}
+
+#[test]
+fn packets_lost_by_the_discipline_are_unaccounted() {
+    let Some(outcome) = sent_losing(100) else {
+        return;
+    };
+    assert_eq!(outcome.account.received_packets, 1_000, "{outcome:?}");
+    assert_eq!(outcome.account.completed_packets(), 990, "{outcome:?}");
+    assert_eq!(outcome.account.unaccounted_packets(), 10, "{outcome:?}");
+}
+
+#[test]
+fn run_ends_when_all_frames_are_lost() {
+    let Some(outcome) = sent_losing(1) else {
+        return;
+    };
+    assert_eq!(outcome.account.received_packets, 512, "{outcome:?}");
+    assert_eq!(outcome.account.unaccounted_packets(), 512, "{outcome:?}");
 }

@@ -2,18 +2,15 @@
 
 use taut_path::limit::LIMITS;
 
-/// Labels with their own colour, after the named limits, in the order of the classes `c0` and
-/// following of the style sheet.
-const LABELS: [&str; 2] = ["fixed", "none"];
-
-/// Number of named colours.
-const NAMED: usize = LIMITS.len() + LABELS.len();
-
-/// Number of colours for the others: a size, a number of packets, a rule with a period.
+/// Number of colours for limits without their own: a size, a number of packets, a rule with a
+/// period. They are the first classes, `c0` and following, of the style sheet.
 const OTHERS: usize = 4;
 
+/// Labels with their own colour. The named limits follow, in the order of their table.
+const LABELS: [&str; 3] = ["fixed", "none", "neutral"];
+
 /// The colour of lines that are not limits.
-pub const NEUTRAL: usize = NAMED + OTHERS;
+pub const NEUTRAL: usize = OTHERS + 2;
 
 /// Returns the colour of `limit`, the same in all charts; `all` are the limits of the page, in
 /// order of appearance.
@@ -28,13 +25,14 @@ pub fn limit_color<'a>(limit: &str, all: impl IntoIterator<Item = &'a str>) -> u
         }
     }
     let at = others.iter().position(|other| *other == limit).unwrap_or(0);
-    NAMED + at % OTHERS
+    at % OTHERS
 }
 
 /// Returns the colour of a limit with its own colour.
 pub fn named(name: &str) -> Option<usize> {
     let limits = LIMITS.iter().map(|limit| limit.name);
-    limits.chain(LABELS).position(|known| known == name)
+    let at = LABELS.into_iter().chain(limits).position(|it| it == name);
+    at.map(|at| OTHERS + at)
 }
 
 #[cfg(test)]
@@ -49,7 +47,15 @@ mod tests {
         );
         let all = ["off", "40k", "dql", "32p"];
         let colors = all.map(|limit| limit_color(limit, all));
-        assert_eq!(colors, [0, 5, 1, 6]);
-        assert!(colors.iter().all(|&color| color < NEUTRAL));
+        assert_eq!(colors, [7, 0, 8, 1]);
+    }
+
+    #[test]
+    fn style_sheet_has_a_colour_for_each_limit() {
+        for name in LIMITS.iter().map(|limit| limit.name).chain(LABELS) {
+            let class = format!(".c{} ", named(name).expect(name));
+            let style = crate::plot::STYLE.replace(',', " ");
+            assert!(style.contains(&class), "{name}: {class}");
+        }
     }
 }

@@ -50,6 +50,12 @@ pub enum Fault {
         /// Their number in one completion batch.
         packets: u32,
     },
+    /// The discipline lost packets: they were neither sent nor dropped, and it does not have them.
+    #[error("the discipline lost {packets} packets")]
+    LostPackets {
+        /// Their number.
+        packets: u64,
+    },
     /// The discipline has no packet ready before a given time, and simulated hosts have no timer
     /// for that.
     #[error(

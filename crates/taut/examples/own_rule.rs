@@ -15,9 +15,17 @@ use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Registry};
 fn main() -> ExitCode {
     let mut registry = Registry::new();
     let double = registry.register_limit(DOUBLE, |_| Ok(AnyLimit::new(Double::default())));
-    let newest = registry.register_qdisc("newest", "the newest packet first", |_| {
-        Ok(Box::new(Newest::default()))
-    });
+    let newest =
+        registry.register_qdisc(
+            "newest",
+            "the newest packet first",
+            |parameters| match parameters {
+                "" => Ok(Box::new(Newest::default())),
+                _ => Err(format!(
+                    "newest has no parameters, but {parameters:?} follows"
+                )),
+            },
+        );
     double.and(newest).expect("the names are free");
     taut::run(std::env::args_os(), registry)
 }

@@ -32,6 +32,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use taut_path::Registry;
 use taut_report::{exit, stdout};
 
@@ -46,7 +47,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
     let cli = match matches.and_then(|it| cli::Cli::from_arg_matches(&it)) {
         Ok(cli) => cli,
         Err(error) => {
-            return help_topic(&args)
+            return help_topic(&args, &error)
                 .or_else(|| absent(&args))
                 .unwrap_or_else(|| show(&error));
         }
@@ -83,9 +84,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
 }
 
 /// Prints the page of `taut help TOPIC`, if `args` are that.
-fn help_topic(args: &[OsString]) -> Option<ExitCode> {
+fn help_topic(args: &[OsString], error: &clap::Error) -> Option<ExitCode> {
     match args {
-        [_, help, name] if help == "help" => Some(stdout::print(&cli::topic(name.to_str()?)?)),
+        [_, help, name] if help == "help" => match cli::topic(name.to_str()?) {
+            Some(page) => Some(stdout::print(&page)),
+            None if error.kind() == ErrorKind::InvalidSubcommand => {
+                let name = name.to_str()?;
+                let message = format!("no help for {name:?}; allowed: a verb, limits, or qdiscs");
+                Some(exit::fail(exit::USAGE, message))
+            }
+            None => None,
+        },
         _ => None,
     }
 }

@@ -48,9 +48,7 @@ impl Experiment for RrUnderLoad {
         let (settings, driver) = (&self.config.settings, self.config.options.driver);
         validation::limits(0)("--limit", &settings.limits)?;
         validation::late_segmentation("--late-segmentation", &settings.late_segmentation)?;
-        let mut cases = settings
-            .rows
-            .cases(&settings.limits, &settings.late_segmentation);
+        let mut cases = settings.selected();
         let allowed = if cases.is_empty() {
             "limit=off"
         } else {

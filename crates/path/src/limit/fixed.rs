@@ -4,6 +4,7 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
+use super::named::{BuiltinLimit, LimitInfo};
 use super::{CompletionBatch, Limit, Unit};
 use crate::units::write_exact;
 
@@ -45,6 +46,12 @@ impl Fixed {
     /// Returns `true` for no limit.
     pub const fn is_off(&self) -> bool {
         matches!(self.unit, Unit::Bytes) && self.units == MAX_LIMIT
+    }
+}
+
+impl Default for Fixed {
+    fn default() -> Self {
+        Self::off()
     }
 }
 
@@ -109,4 +116,13 @@ impl fmt::Display for Fixed {
             Unit::Packets => write!(f, "{}p", self.units),
         }
     }
+}
+
+impl BuiltinLimit for Fixed {
+    const INFO: LimitInfo = LimitInfo {
+        name: "off",
+        usage: "off",
+        help: "no limit except the size of the ring",
+        adapts: false,
+    };
 }

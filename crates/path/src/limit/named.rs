@@ -3,7 +3,10 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use taut_dql::Dynamic;
 use taut_dql::limit::Limit;
+
+use super::utilisation::ParseUtilisationError;
 
 /// A limit that [`AnyLimit`](super::AnyLimit) can hold. `Display` writes the text that it is parsed
 /// from. Every limit with the traits below is one.
@@ -32,4 +35,24 @@ pub struct LimitInfo {
     pub help: &'static str,
     /// The limit adapts: it is computed from completions, and can count packets instead of bytes.
     pub adapts: bool,
+}
+
+/// A limit of this crate that has a name. The name alone is its default.
+pub(super) trait BuiltinLimit: NamedLimit + Clone + Default + 'static {
+    const INFO: LimitInfo;
+
+    /// Creates the limit from the text behind its name and a colon; `None` if it has no argument.
+    fn with_argument(argument: &str) -> Option<Result<Self, ParseUtilisationError>> {
+        let _ = argument;
+        None
+    }
+}
+
+impl BuiltinLimit for Dynamic {
+    const INFO: LimitInfo = LimitInfo {
+        name: "dql",
+        usage: "dql",
+        help: "Linux's rule, byte queue limits",
+        adapts: true,
+    };
 }

@@ -3,13 +3,12 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use taut_dql::{Dynamic, MAX_LIMIT};
 
 use super::fixed::Fixed;
 use super::loss_budget::LossBudget;
-use super::named::{LimitInfo, NamedLimit};
+use super::named::{BuiltinLimit, LimitInfo, NamedLimit};
 use super::packet_units::{PacketUnits, SUFFIX};
 use super::time_capped::{TIME_CAP_NS, TimeCapped};
 use super::utilisation::ParseUtilisationError;
@@ -24,50 +23,46 @@ pub trait LimitVisitor {
     fn visit<L: NamedLimit + Clone + 'static>(self, limit: L) -> Self::Output;
 }
 
-/// The limits of this crate with a name, in the order of help texts.
-pub const LIMITS: &[LimitInfo] = &[
-    LimitInfo {
-        name: "off",
-        usage: "off",
-        help: "no limit except the size of the ring",
-        adapts: false,
-    },
-    LimitInfo {
-        name: "dql",
-        usage: "dql",
-        help: "Linux's rule, byte queue limits",
-        adapts: true,
-    },
-    LimitInfo {
-        name: "taut",
-        usage: "taut[:SHARE%]",
-        help: "the lowest limit that keeps the link busy for a share of the time \
-               (99.9% if not set)",
-        adapts: true,
-    },
-];
+/// Lists the types and creates the one that a name belongs to.
+macro_rules! limits {
+    ($($limit:ty,)*) => {
+        /// The limits of this crate with a name, in the order of help texts.
+        pub const LIMITS: &[LimitInfo] = &[$(<$limit>::INFO),*];
 
-/// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to `visitor` as a
-/// value of its own type. It allocates nothing. [`AnyLimit`](super::AnyLimit) uses one visitor;
-/// another places the limit in memory of a caller.
-///
-/// # Errors
-/// If `spec` is not a limit of this crate.
-pub fn visit_limit<V: LimitVisitor>(spec: &str, visitor: V) -> Result<V::Output, ParseLimitError> {
-    let spec = Spec::split(spec);
-    let known = LIMITS.iter().find(|limit| limit.name == spec.name);
-    let adapts = known.is_some_and(|limit| limit.adapts);
-    match (spec.name, spec.argument) {
-        ("off", None) => spec.visit(Fixed::off(), adapts, visitor),
-        ("dql", None) => spec.visit(Dynamic::default(), adapts, visitor),
-        ("taut", None) => spec.visit(LossBudget::default(), adapts, visitor),
-        ("taut", Some(target)) => {
-            let target = target.parse().map_err(ParseLimitError::Utilisation)?;
-            spec.visit(LossBudget::new(target), adapts, visitor)
+        /// Parses `spec`, such as `taut:99.5%` or `dql:packets:2ms`, and passes the limit to
+        /// `visitor` as a value of its own type. It allocates nothing.
+        /// [`AnyLimit`](super::AnyLimit) uses one visitor; another places the limit in memory of a
+        /// caller.
+        ///
+        /// # Errors
+        /// If `spec` is not a limit of this crate.
+        pub fn visit_limit<V: LimitVisitor>(
+            spec: &str,
+            visitor: V,
+        ) -> Result<V::Output, ParseLimitError> {
+            let spec = Spec::split(spec);
+            $(if spec.name == <$limit>::INFO.name {
+                let limit: $limit = with_argument(spec.argument)?;
+                return spec.visit(limit, <$limit>::INFO.adapts, visitor);
+            })*
+            spec.visit(parse_number(spec.rule)?, false, visitor)
         }
-        (_, Some(_)) if known.is_some() => Err(ParseLimitError::NoArgument),
-        _ => spec.visit(parse_number(spec.rule)?, adapts, visitor),
-    }
+    };
+}
+
+// One line for each limit. Its file implements `BuiltinLimit`.
+limits! {
+    Fixed,
+    Dynamic,
+    LossBudget,
+}
+
+fn with_argument<L: BuiltinLimit>(argument: Option<&str>) -> Result<L, ParseLimitError> {
+    let Some(argument) = argument else {
+        return Ok(L::default());
+    };
+    let limit = L::with_argument(argument).ok_or(ParseLimitError::NoArgument)?;
+    limit.map_err(ParseLimitError::Utilisation)
 }
 
 /// The parts of a limit's text.
@@ -216,10 +211,7 @@ pub enum ParseLimitError {
     )]
     NoArgument,
     /// The limit does not adapt, so it cannot count packets.
-    #[error(
-        "only {} can count packets; for a fixed number, use 32p",
-        adapting(" and ")
-    )]
+    #[error("only a rule that adapts, such as dql, can count packets; for a fixed number, use 32p")]
     NotInPackets,
     /// The unit follows the time cap.
     #[error("time cap must come last, such as in dql:packets:2ms")]
@@ -246,9 +238,8 @@ fn allowed() -> String {
     let usages = LIMITS.iter().map(|limit| format!("{}, ", limit.usage));
     let usages: String = usages.collect();
     format!(
-        "allowed: {usages}a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); behind {} \
-         :packets, and behind any a cap such as :2ms",
-        adapting(" and ")
+        "allowed: {usages}a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); :packets can \
+         follow a rule that adapts, such as dql, and a cap such as :2ms any limit"
     )
 }
 
@@ -258,20 +249,7 @@ pub(crate) fn builtin_limits_help() -> String {
     for limit in LIMITS {
         text += &format!("  {:<13} {}\n", limit.usage, limit.help);
     }
-    let adapting = adapting(" or ");
-    text + &format!(
-        "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
-         RULE:packets  {adapting}, counting packets in place of bytes (dql:packets)\n  \
-         RULE:TIME     any of them, and never more than the link sends in a time (dql:2ms)"
-    )
-}
-
-/// Returns the names of the limits that adapt, with `conjunction` between them.
-fn adapting(conjunction: &str) -> String {
-    let adapting = LIMITS.iter().filter(|limit| limit.adapts);
-    let names: Vec<_> = adapting.map(|limit| limit.name).collect();
-    match names.split_last() {
-        Some((last, others @ [_, ..])) => others.join(", ") + conjunction + last,
-        _ => names.join(""),
-    }
+    text + "  40k, 1500     a fixed number of bytes\n  32p           a fixed number of packets\n  \
+            RULE:packets  a rule that adapts, counting packets in place of bytes (dql:packets)\n  \
+            RULE:TIME     any of them, and never more than the link sends in a time (dql:2ms)"
 }

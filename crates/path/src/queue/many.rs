@@ -57,7 +57,6 @@ struct ManyShared {
     waiters: ConcurrentQueue<Arc<WaiterState>>,
     /// Dropped waiters that still have a place.
     dropped: AtomicU32,
-    wakeups: AtomicU32,
 }
 
 /// Not in the list of waiters.
@@ -108,7 +107,6 @@ impl ManyShared {
         }
         let opened = waiter.gate.open_if(|| true);
         if opened {
-            self.wakeups.fetch_add(1, Ordering::Relaxed);
             waiter.waker.wake_by_ref();
         }
         opened
@@ -150,7 +148,6 @@ pub fn split(capacity_packets: u32, max_waiters: u32, waker: Waker) -> (Submitte
         work: RoomWaker::new(waker),
         waiters: ConcurrentQueue::bounded(max_waiters.max(1) as usize),
         dropped: AtomicU32::new(0),
-        wakeups: AtomicU32::new(0),
     });
     let intake = Intake {
         shared: shared.clone(),
@@ -197,16 +194,6 @@ impl Submitter {
             shared: self.shared.clone(),
             state,
         }
-    }
-
-    /// Returns the number of packets in the ring, for observers.
-    pub fn waiting_packets(&self) -> usize {
-        self.shared.ring.len()
-    }
-
-    /// Returns `true` if the queue is closed.
-    pub fn is_closed(&self) -> bool {
-        self.shared.ring.is_closed()
     }
 }
 
@@ -363,11 +350,6 @@ impl Intake {
         for packet in held.chain(self.shared.ring.try_iter()) {
             sink.dropped(packet, DropReason::Flushed);
         }
-    }
-
-    /// Returns how often a submitter was woken, wrapping.
-    pub fn wakeups(&self) -> u32 {
-        self.shared.wakeups.load(Ordering::Relaxed)
     }
 }
 

@@ -176,7 +176,7 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
                 LinkState::Down => stopped_ns.is_some(),
                 LinkState::Removed => stopped_ns.is_some() && self.policy.link_timeout_ns.is_none(),
             };
-            is_empty || is_in_vain || is_drained
+            is_empty || direction.is_exhausted() || is_in_vain || is_drained
         })
     }
 

@@ -108,7 +108,7 @@ impl<P: Port, F: Frames> Feed<P, F> {
         let due_ns = self.pace.due_ns(self.content.next_due_ns());
         match due_ns {
             _ if self.held.is_some() => More::WhenEmpty,
-            _ if self.left == 0 => More::WhenReady,
+            _ if self.left == 0 => More::WhenFreed,
             due_ns if due_ns > now_ns => More::At(due_ns),
             _ => More::WhenEmpty,
         }
@@ -182,7 +182,7 @@ impl<P: Port, F: Frames> Source for Feed<P, F> {
             }
         }
         Ok(match self.more(now_ns) {
-            More::WhenEmpty if ends.frames.free_frames() == 0 => More::WhenReady,
+            More::WhenEmpty if ends.frames.free_frames() == 0 => More::WhenFreed,
             // The last frames were rejected, and more follow.
             More::WhenEmpty if self.rejected_in_row > 0 => More::Now,
             more => more,
@@ -279,7 +279,7 @@ mod tests {
             assert!(feed.next(&pool, &mut account, 0).is_none());
             let dropped = account.dropped_packets().get(reason.name());
             assert_eq!((dropped, account.received_packets), (Some(&1), 1));
-            assert_eq!(feed.more(0), More::WhenReady);
+            assert_eq!(feed.more(0), More::WhenFreed);
         }
         assert_eq!(pool.free_frames(), 4);
     }

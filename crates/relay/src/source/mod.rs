@@ -128,6 +128,8 @@ pub enum More {
     WhenEmpty,
     /// At this time, in ns.
     At(u64),
-    /// When its descriptor is ready, the link is up, or frames are free; never if it is over.
+    /// When a frame is free; never if it is over.
+    WhenFreed,
+    /// When its descriptor is ready, or the link is up.
     WhenReady,
 }

@@ -7,6 +7,7 @@ mod row;
 pub(crate) mod table;
 
 use taut_measure::meter::{Meter, Since};
+use taut_path::qdisc::RequeueSupport;
 use taut_path::{AnyLimit, LateSegmentation, Probe, qdisc};
 use taut_report::number::one_decimal;
 use taut_sim::tcp::GsoSize;
@@ -64,6 +65,17 @@ impl Settings {
     /// Returns the end of a row in ns of virtual time, including the warm-up.
     pub fn end_ns(&self) -> u64 {
         self.warm_up.0 + self.duration.0
+    }
+
+    /// Returns the selected rows.
+    pub fn selected(&self) -> Vec<Case> {
+        let qdisc = qdisc::by_name(&self.qdisc);
+        let modes: &[_] = match qdisc.is_ok_and(|it| it.requeue_support() != RequeueSupport::None) {
+            true => &self.late_segmentation,
+            // Each mode would repeat the row without it.
+            false => &[LateSegmentation::Off],
+        };
+        self.rows.cases(&self.limits, modes)
     }
 
     fn world<P: Probe>(
@@ -148,8 +160,10 @@ impl Scenario for Settings {
     type Case = Case;
 
     fn cases(&self) -> Cases<Self> {
-        let cases = self.rows.cases(&self.limits, &self.late_segmentation);
-        let cases = cases.into_iter().map(|case| (case.to_string(), case));
+        let cases = self
+            .selected()
+            .into_iter()
+            .map(|case| (case.to_string(), case));
         Ok(cases.collect())
     }
 

@@ -29,6 +29,7 @@ use taut_path::{AnyLimit, Probe, Qdisc};
 
 use crate::error::TestbedError;
 use crate::nic::WireCounters;
+use crate::queue::{Fault, QueueFault};
 use crate::tcp::TcpConfig;
 
 pub use app::{App, Messages};
@@ -139,6 +140,24 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
             self.check()?;
         }
         self.now_ns = self.now_ns.max(until_ns);
+        self.check_disciplines()
+    }
+
+    fn check_disciplines(&self) -> Result<(), TestbedError> {
+        for (number, host) in self.hosts.iter().enumerate() {
+            let (queue, sender) = (&host.tx.queue, host.tx.queue.sender_counters());
+            // A GSO packet of which chunks were sent counts once for each.
+            let found = sender.sent_packets + sender.drops.total() + queue.backlog().packets;
+            let packets = sender.enqueued_packets.saturating_sub(found);
+            if packets > 0 {
+                let fault = Fault::LostPackets { packets };
+                return Err(TestbedError::Fault(QueueFault {
+                    queue: number,
+                    at_ns: self.now_ns,
+                    fault,
+                }));
+            }
+        }
         Ok(())
     }
 

@@ -29,7 +29,8 @@ use core::fmt;
 
 use taut_dql::{Config, Error, MAX_LIMIT};
 
-use super::utilisation::Utilisation;
+use super::named::{BuiltinLimit, LimitInfo};
+use super::utilisation::{ParseUtilisationError, Utilisation};
 use super::{CompletionBatch, Limit, Needs};
 use balance::{Balance, FRACTION_BITS};
 use cycle::Cycle;
@@ -323,5 +324,19 @@ impl fmt::Display for LossBudget {
             Some(utilisation) => write!(f, "taut:{utilisation}"),
             None => f.write_str("taut"),
         }
+    }
+}
+
+impl BuiltinLimit for LossBudget {
+    const INFO: LimitInfo = LimitInfo {
+        name: "taut",
+        usage: "taut[:SHARE%]",
+        help: "the lowest limit that keeps the link busy for a share of the time \
+               (99.9% if not set)",
+        adapts: true,
+    };
+
+    fn with_argument(argument: &str) -> Option<Result<Self, ParseUtilisationError>> {
+        Some(argument.parse().map(Self::new))
     }
 }
