@@ -238,8 +238,8 @@ fn allowed() -> String {
     let usages = LIMITS.iter().map(|limit| format!("{}, ", limit.usage));
     let usages: String = usages.collect();
     format!(
-        "allowed: {usages}a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); :packets can \
-         follow a rule that adapts, such as dql, and a cap such as :2ms any limit"
+        "allowed: {usages}a size such as 40k, or packets such as 32p (1 to {MAX_LIMIT}); :packets \
+         can follow a rule that adapts, such as dql, and a cap such as :2ms any limit"
     )
 }
 
