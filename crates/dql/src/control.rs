@@ -95,7 +95,7 @@ impl<L: Limit + ?Sized> Control<L> {
         }
         on_batch(&batch);
         let limit = self.rule.completed(&batch).min(MAX_LIMIT);
-        debug_assert_eq!(limit, self.rule.limit().min(MAX_LIMIT),);
+        debug_assert_eq!(limit, self.rule.limit().min(MAX_LIMIT), "the same limit");
         if needs.sender && self.rule.needs().return_time {
             ledger.request_return_time();
         }

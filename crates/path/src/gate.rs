@@ -1,6 +1,6 @@
 //! The gate between a side that is blocked and the side that makes room.
 
-use crate::sharing::{Flag, Sharing, Threads};
+use crate::sharing::{Sharing, Threads, Word};
 
 /// A stop flag for two threads that loses no wake-up.
 ///
@@ -14,7 +14,8 @@ use crate::sharing::{Flag, Sharing, Threads};
 /// [`Local`](crate::sharing::Local)), there is no fence and no atomic.
 #[derive(Debug, Default)]
 pub struct Gate<M: Sharing = Threads> {
-    closed: Flag<M::Word>,
+    /// 1 if the gate is closed.
+    closed: M::Word,
 }
 
 impl<M: Sharing> Gate<M> {
@@ -27,18 +28,18 @@ impl<M: Sharing> Gate<M> {
     /// it.
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.closed.load()
+        self.closed.load_acquire() != 0
     }
 
     /// For the blocked side: closes the gate, unless a recheck with `has_room` finds room. Returns
     /// `true` if the gate stays closed; the other side then finds it closed when it makes room.
     pub fn close_unless(&self, has_room: impl FnOnce() -> bool) -> bool {
-        self.closed.store(true);
+        self.closed.store_release(1);
         // Write, fence, read: pairs with the fence in `open_if`, so that at least one of the two
         // sides sees the other's write.
         M::full_fence();
         if has_room() {
-            self.closed.store(false);
+            self.closed.store_release(0);
             return false;
         }
         true
@@ -58,11 +59,11 @@ impl<M: Sharing> Gate<M> {
     pub(crate) fn open_if_fenced(&self, has_room: impl FnOnce() -> bool) -> bool {
         // The read of the gate is the cheapest test. `open` is an exchange, so only one thread
         // opens the gate and schedules the blocked side.
-        self.closed.load() && has_room() && self.open()
+        self.is_closed() && has_room() && self.open()
     }
 
     /// Opens the gate without a check of the room (after a reset). Returns `true` if it was closed.
     pub fn open(&self) -> bool {
-        self.closed.clear()
+        self.closed.clear_one()
     }
 }

@@ -259,6 +259,7 @@ mod tests {
         assert_eq!(waiting("codel"), 1000);
         assert_eq!(waiting("pfifo limit 1000000"), 1_000_000);
     }
+
     #[test]
     fn too_many_waiting_packets_are_an_error() {
         let path = PathSettings {

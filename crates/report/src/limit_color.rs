@@ -48,6 +48,7 @@ mod tests {
         let all = ["off", "40k", "dql", "32p"];
         let colors = all.map(|limit| limit_color(limit, all));
         assert_eq!(colors, [7, 0, 8, 1]);
+        assert_eq!(named("neutral"), Some(NEUTRAL));
     }
 
     #[test]

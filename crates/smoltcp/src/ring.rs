@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
 
-use taut_path::{Completions, InRing, Packet, TxRing};
+use taut_path::{Completions, Packet, TxRing};
 
 pub(crate) struct Ring {
     slots: u32,
@@ -94,14 +94,6 @@ impl Completions for Ring {
         self.submitted -= reaped;
         self.packets.drain(..reaped).for_each(freed);
         Ok(self.completed > 0)
-    }
-
-    fn in_ring(&self) -> Option<InRing> {
-        let add = |sum: InRing, packet: &Packet| InRing {
-            packets: sum.packets + 1,
-            bytes: sum.bytes.saturating_add(packet.wire_bytes()),
-        };
-        Some(self.packets.iter().fold(InRing::default(), add))
     }
 
     fn completions_valid(&self) -> bool {

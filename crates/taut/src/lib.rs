@@ -85,18 +85,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>, registry: Registry) -> Exit
 
 /// Prints the page of `taut help TOPIC`, if `args` are that.
 fn help_topic(args: &[OsString], error: &clap::Error) -> Option<ExitCode> {
-    match args {
-        [_, help, name] if help == "help" => match cli::topic(name.to_str()?) {
-            Some(page) => Some(stdout::print(&page)),
-            None if error.kind() == ErrorKind::InvalidSubcommand => {
-                let name = name.to_str()?;
-                let message = format!("no help for {name:?}; allowed: a verb, limits, or qdiscs");
-                Some(exit::fail(exit::USAGE, message))
-            }
-            None => None,
-        },
-        _ => None,
+    let [_, help, name] = args else {
+        return None;
+    };
+    let name = name.to_str().filter(|_| help == "help")?;
+    if let Some(page) = cli::topic(name) {
+        return Some(stdout::print(&page));
     }
+    let message = || format!("no help for {name:?}; allowed: a verb, limits, or qdiscs");
+    let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
+    is_unknown.then(|| exit::fail(exit::USAGE, message()))
 }
 
 /// Reports a missing feature or scenario, if `args` name one.

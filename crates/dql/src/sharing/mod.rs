@@ -165,27 +165,3 @@ impl Wide for Cell<u64> {
         self.set(value);
     }
 }
-
-/// A flag that any thread can write, `false` by default.
-#[derive(Debug, Default)]
-pub struct Flag<W: Word>(W);
-
-impl<W: Word> Flag<W> {
-    /// Returns the value. Everything that its writer wrote before it is visible afterwards.
-    #[inline]
-    pub fn load(&self) -> bool {
-        self.0.load_acquire() != 0
-    }
-
-    /// Stores the value after everything that this thread wrote before.
-    #[inline]
-    pub fn store(&self, value: bool) {
-        self.0.store_release(value.into());
-    }
-
-    /// Clears the flag. Returns `true` if it was set; a flag that is not set is not written.
-    #[inline]
-    pub fn clear(&self) -> bool {
-        self.0.clear_one()
-    }
-}

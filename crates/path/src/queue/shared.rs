@@ -10,7 +10,7 @@ use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;
 use crate::room::RoomWaker;
-use crate::sharing::{Flag, Sharing, Threads, Word};
+use crate::sharing::{Sharing, Threads, Word};
 use taut_dql::ledger::Ledger;
 use taut_dql::stall::Generations;
 
@@ -36,7 +36,7 @@ pub(crate) struct Shared<M: Sharing> {
 #[derive(Default)]
 pub(super) struct Others<M: Sharing> {
     /// `true` after one half was dropped.
-    closed: Flag<M::Word>,
+    closed: M::Word,
     pub requests: Requests<M>,
 }
 
@@ -82,12 +82,12 @@ impl<M: Sharing> Shared<M> {
 
     /// Returns `true` if one half was dropped.
     pub(super) fn is_closed(&self) -> bool {
-        self.others.closed.load()
+        self.others.closed.load_acquire() != 0
     }
 
     /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
-        self.others.closed.store(true);
+        self.others.closed.store_release(1);
         self.room.notify();
         self.completer_waker.wake_by_ref();
     }

@@ -1,7 +1,9 @@
 //! Limits and disciplines that a program registers.
 
 use crate::support::{Books, FakeRing, packet};
-use taut_path::limit::{CompletionBatch, Limit, LimitInfo, LimitVisitor, NamedLimit};
+use taut_path::limit::{
+    CompletionBatch, Limit, LimitInfo, LimitVisitor, NamedLimit, ParseLimitError,
+};
 use taut_path::qdisc::Fifo;
 use taut_path::{AnyLimit, NameError, Queue, Registry, Stop};
 
@@ -66,6 +68,29 @@ fn taken_name_is_rejected() {
         let again = registry.register_qdisc(name, "", make);
         assert_eq!(again, Err(NameError::Taken(name)));
     }
+}
+
+#[test]
+fn name_of_the_smallest_fixed_limit_is_reserved() {
+    let info = LimitInfo {
+        name: "fixed",
+        ..THREE
+    };
+    let added = Registry::new().register_limit(info, |_| Ok(AnyLimit::off()));
+    assert_eq!(added, Err(NameError::Taken("fixed")));
+}
+
+#[test]
+fn limit_without_argument_in_its_usage_receives_none() {
+    let mut registry = Registry::new();
+    let info = LimitInfo {
+        usage: "three",
+        ..THREE
+    };
+    let added = registry.register_limit(info, |_| Ok(AnyLimit::packets(3)));
+    assert_eq!(added, Ok(()));
+    assert!(registry.limit("three").is_ok());
+    assert_eq!(registry.limit("three:4"), Err(ParseLimitError::NoArgument));
 }
 
 #[test]

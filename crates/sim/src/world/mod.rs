@@ -144,18 +144,20 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
     }
 
     fn check_disciplines(&self) -> Result<(), TestbedError> {
-        for (number, host) in self.hosts.iter().enumerate() {
-            let (queue, sender) = (&host.tx.queue, host.tx.queue.sender_counters());
+        let at_ns = self.now_ns;
+        for (queue, host) in self.hosts.iter().enumerate() {
+            let (backlog, sender) = (host.tx.queue.backlog(), host.tx.queue.sender_counters());
             // A GSO packet of which chunks were sent counts once for each.
-            let found = sender.sent_packets + sender.drops.total() + queue.backlog().packets;
+            let found = sender.sent_packets + sender.drops.total() + backlog.packets;
             let packets = sender.enqueued_packets.saturating_sub(found);
+            let fault = Fault::LostPackets { packets };
             if packets > 0 {
-                let fault = Fault::LostPackets { packets };
-                return Err(TestbedError::Fault(QueueFault {
-                    queue: number,
-                    at_ns: self.now_ns,
+                return Err(QueueFault {
+                    queue,
+                    at_ns,
                     fault,
-                }));
+                }
+                .into());
             }
         }
         Ok(())

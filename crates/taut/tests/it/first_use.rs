@@ -226,6 +226,6 @@ fn taut_has_one_name_and_is_drawn_alone() {
     );
     let html = fs::read_to_string(page).unwrap();
     // One chart of each pattern; a legend and a line in each.
-    assert_eq!(html.matches("class=\"line c2 solid\"").count(), 2 * 2);
+    assert_eq!(html.matches("class=\"line c9 solid\"").count(), 2 * 2);
     assert!(html.contains("M46.0"));
 }

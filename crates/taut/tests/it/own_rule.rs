@@ -55,6 +55,14 @@ fn help_lists_registered_names() {
 }
 
 #[test]
+fn unknown_topic_lists_what_has_help() {
+    let (ok, text) = run("help limts");
+    assert!(!ok && text.contains("a verb, limits, or qdiscs"), "{text}");
+    let (ok, text) = run("help send");
+    assert!(ok && text.contains("Usage"), "{text}");
+}
+
+#[test]
 fn errors_list_registered_names() {
     for (option, name) in [("--limit", "pair"), ("--qdisc", "tiny")] {
         let (ok, text) = run(&format!("forward a b {option} nosuch"));

@@ -129,7 +129,7 @@ fn files_are_compared_rule_by_rule() {
     let html = fs::read_to_string(report).unwrap();
     for part in [
         "second: required in-flight and limits",
-        "class=\"line c2 solid\"",
+        "class=\"line c9 solid\"",
         "--pattern",
     ] {
         assert!(html.contains(part), "{part}");
