@@ -117,7 +117,7 @@ impl ChecksumKind {
             covered[self.field()].copy_from_slice(&checksum.to_le_bytes());
             return true;
         }
-        let checksum = match (self, !fold(sum(covered))) {
+        let checksum = match (self, internet_checksum(covered)) {
             // In UDP, 0 means that the checksum is absent (RFC 768); all ones is the same number.
             (Self::Udp, 0) => u16::MAX,
             (_, checksum) => checksum,
@@ -125,6 +125,11 @@ impl ChecksumKind {
         covered[self.field()].copy_from_slice(&checksum.to_be_bytes());
         true
     }
+}
+
+/// Returns the Internet checksum of `bytes` (RFC 1071): 0 if they contain it already.
+pub fn internet_checksum(bytes: &[u8]) -> u16 {
+    !fold(sum(bytes))
 }
 
 /// Returns the sum of the Internet checksum (RFC 1071): of the big-endian 16-bit words, with an odd

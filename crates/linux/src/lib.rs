@@ -35,7 +35,7 @@ mod tun;
 mod vlan;
 mod vnet_header;
 
-pub use checksum::{ChecksumError, complete_checksum};
+pub use checksum::{ChecksumError, complete_checksum, internet_checksum};
 pub use error::{SyscallError, errno};
 pub use frames::{FrameSource, Frames};
 pub use gso_frames::GsoFrames;

@@ -35,7 +35,7 @@ use std::ops::Range;
 
 use taut_path::Segmentation;
 
-use crate::checksum::{ChecksumKind, complete_checksum, fold, sum};
+use crate::checksum::{ChecksumKind, complete_checksum, fold, internet_checksum, sum};
 use crate::layers::IPV6_BYTES;
 use crate::vnet_header::VirtioNetHeader;
 use headers::Headers;
@@ -248,7 +248,7 @@ impl Segmenter {
             &network[8..40]
         } else {
             put(network, 10, 0);
-            let checksum = !fold(sum(network));
+            let checksum = internet_checksum(network);
             put(network, 10, checksum);
             &network[12..20]
         };

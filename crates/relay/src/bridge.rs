@@ -83,8 +83,8 @@ impl PathSettings {
     fn frames(&self) -> anyhow::Result<u32> {
         let waiting_packets = self.waiting_packets();
         let frames = waiting_packets.checked_add(self.ring_slots + SPARE_FRAMES);
+        let qdisc = &self.qdisc;
         frames.with_context(|| {
-            let qdisc = &self.qdisc;
             format!("qdisc {qdisc:?} stores up to {waiting_packets} packets, which is too many")
         })
     }

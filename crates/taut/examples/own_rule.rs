@@ -15,16 +15,12 @@ use taut_path::{AnyLimit, DropReason, Packet, PacketSink, Registry};
 fn main() -> ExitCode {
     let mut registry = Registry::new();
     let double = registry.register_limit(DOUBLE, |_| Ok(AnyLimit::new(Double::default())));
-    let newest = registry.register_qdisc("newest", "the newest packet first", newest);
+    let newest = registry.register_qdisc("newest", "the newest packet first", |it| match it {
+        "" => Ok(Box::new(Newest::default())),
+        _ => Err(format!("newest takes no parameters, not {it:?}")),
+    });
     double.and(newest).expect("the names are free");
     taut::run(std::env::args_os(), registry)
-}
-
-fn newest(parameters: &str) -> Result<Box<dyn Qdisc + Send>, String> {
-    match parameters {
-        "" => Ok(Box::new(Newest::default())),
-        _ => Err(format!("newest takes no parameters, not {parameters:?}")),
-    }
 }
 // ANCHOR_END: main
 

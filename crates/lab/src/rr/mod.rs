@@ -12,7 +12,7 @@ mod world;
 
 use std::process::ExitCode;
 
-use taut_measure::trace::{Head, Recordings};
+use taut_measure::trace::{Head, Recorder, Recording};
 use taut_report::emit::{self, Form};
 use taut_report::page::{Origin, command_line};
 use taut_report::stdout;
@@ -26,14 +26,15 @@ pub use config::{Config, DriverKind, Options, limits};
 /// The experiment.
 pub struct RrUnderLoad {
     config: Config,
-    recordings: Recordings,
+    /// The recordings of the rows, with their names and limits.
+    recordings: Vec<(String, String, Recording)>,
 }
 
 impl RrUnderLoad {
     /// Creates the experiment.
     pub fn new(config: Config) -> Self {
         Self {
-            recordings: Recordings::new(config.options.trace.max_bytes()),
+            recordings: Vec::new(),
             config,
         }
     }
@@ -93,10 +94,13 @@ impl Experiment for RrUnderLoad {
     }
 
     fn measure(&mut self, case: &Case, progress: &mut Progress) -> anyhow::Result<Option<Row>> {
-        let ran = row::run(&self.config, case, self.recordings.left_events(), progress)?;
+        let recorded: usize = self.recordings.iter().map(|(.., it)| it.events()).sum();
+        let max_bytes = self.config.options.trace.max_bytes();
+        let left_events = max_bytes.map(|it| Recording::events_in(it).saturating_sub(recorded));
+        let ran = row::run(&self.config, case, left_events, progress)?;
         Ok(ran.map(|(ran, recording)| {
-            self.recordings
-                .push(&case.to_string(), &case.limit.to_string(), recording);
+            let named = |it| (case.to_string(), case.limit.to_string(), it);
+            self.recordings.extend(recording.map(named));
             ran
         }))
     }
@@ -120,7 +124,7 @@ impl RrUnderLoad {
             return Ok(());
         }
         trace.write(|out| {
-            if !self.recordings.is_whole() {
+            if self.recordings.iter().any(|(.., it)| it.lost_events() > 0) {
                 return Err(trace.too_long());
             }
             let head = Head {
@@ -128,7 +132,11 @@ impl RrUnderLoad {
                 seed,
                 taut_version: env!("CARGO_PKG_VERSION").to_owned(),
             };
-            self.recordings.write(&head, out)
+            let mut recorder = Recorder::new(out, &head);
+            for (name, limit, recording) in &self.recordings {
+                recording.write(name, limit, &mut recorder);
+            }
+            recorder.finish()
         })
     }
 }

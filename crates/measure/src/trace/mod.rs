@@ -11,7 +11,7 @@ use taut_path::queue::StopReason;
 use taut_path::{DropReason, Packet};
 
 pub use read::{ReadError, read};
-pub use recording::{Recording, Recordings};
+pub use recording::Recording;
 pub use write::{Recorder, Tracer};
 
 /// Version of the format.

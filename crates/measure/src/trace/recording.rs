@@ -1,10 +1,8 @@
 //! A trace in memory, for live queues: writing to a file would delay the queue.
 
-use std::io::{self, Write};
-
 use taut_path::Probe;
 
-use super::{Event, Head, LINE_BYTES, Recorder};
+use super::{Event, LINE_BYTES, Recorder};
 
 /// Events of a chunk of memory: few pages, so that its allocation is quick. A single growing block
 /// would be copied from time to time, for tens of milliseconds.
@@ -31,6 +29,11 @@ impl Recording {
             left_events: max_events,
             lost_events: 0,
         }
+    }
+
+    /// Returns the number of events in about `bytes` of a trace.
+    pub fn events_in(bytes: u64) -> usize {
+        usize::try_from(bytes / LINE_BYTES).unwrap_or(usize::MAX)
     }
 
     /// Returns the number of recorded events.
@@ -82,64 +85,5 @@ impl Probe for Recording {
             Some(event) => event,
         };
         self.push(since_ns(now_ns), event);
-    }
-}
-
-/// The recordings of a live run's rows, with a common maximum size.
-#[derive(Debug)]
-pub struct Recordings {
-    rows: Vec<(String, String, Recording)>,
-    /// `None` without a trace.
-    left_events: Option<usize>,
-    is_whole: bool,
-}
-
-impl Recordings {
-    /// Creates an empty set for about `max_bytes` of a trace; `None` records nothing.
-    pub fn new(max_bytes: Option<u64>) -> Self {
-        let max_events = |bytes| usize::try_from(bytes / LINE_BYTES).unwrap_or(usize::MAX);
-        Self {
-            rows: Vec::new(),
-            left_events: max_bytes.map(max_events),
-            is_whole: true,
-        }
-    }
-
-    /// Returns the maximum number of events of the next row; `None` without a trace.
-    pub fn left_events(&self) -> Option<usize> {
-        self.left_events
-    }
-
-    /// Adds the events of a row.
-    pub fn push(&mut self, name: &str, limit: &str, recording: Option<Recording>) {
-        let (Some(left), Some(recording)) = (&mut self.left_events, recording) else {
-            return;
-        };
-        *left = left.saturating_sub(recording.events());
-        self.is_whole &= recording.lost_events() == 0;
-        self.rows
-            .push((name.to_owned(), limit.to_owned(), recording));
-    }
-
-    /// Returns `true` if no row was added.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Returns `false` if a row lost events.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
-    }
-
-    /// Writes all rows and returns the number of bytes.
-    ///
-    /// # Errors
-    /// The first error of `out`.
-    pub fn write(&self, head: &Head, out: &mut dyn Write) -> io::Result<u64> {
-        let mut recorder = Recorder::new(out, head);
-        for (name, limit, recording) in &self.rows {
-            recording.write(name, limit, &mut recorder);
-        }
-        recorder.finish()
     }
 }

@@ -1,5 +1,6 @@
 //! Generated frames: UDP over IPv4, each with its number.
 
+use taut_linux::internet_checksum;
 use taut_linux::link::MacAddress;
 
 /// Minimum size: room for the headers and the number, and the minimum frame of Ethernet.
@@ -41,7 +42,7 @@ impl Generated {
         // No fragments, 64 hops, UDP.
         ip[6..10].copy_from_slice(&[0x40, 0, 64, 17]);
         ip[12..20].copy_from_slice(&ADDRESSES);
-        let sum = checksum(&ip[..IP_BYTES]);
+        let sum = internet_checksum(&ip[..IP_BYTES]);
         ip[10..12].copy_from_slice(&sum.to_be_bytes());
         // No UDP checksum, as IPv4 permits: the number changes in each frame.
         let udp = &mut ip[IP_BYTES..];
@@ -72,17 +73,6 @@ impl Generated {
     }
 }
 
-fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2);
-    let mut sum: u32 = words
-        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
-        .sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +88,7 @@ mod tests {
                 let frame = generated.next_frame();
                 assert_eq!(frame.len(), size as usize);
                 assert_eq!(frame[NUMBER_AT..][..8], number.to_be_bytes());
-                assert_eq!(checksum(&frame[ETHERNET_BYTES..][..IP_BYTES]), 0);
+                assert_eq!(internet_checksum(&frame[ETHERNET_BYTES..][..IP_BYTES]), 0);
                 flows.insert(classify(frame).flow);
             }
             assert_eq!(flows.len(), 3);

@@ -160,11 +160,8 @@ impl Scenario for Settings {
     type Case = Case;
 
     fn cases(&self) -> Cases<Self> {
-        let cases = self
-            .selected()
-            .into_iter()
-            .map(|case| (case.to_string(), case));
-        Ok(cases.collect())
+        let named = |case: Case| (case.to_string(), case);
+        Ok(self.selected().into_iter().map(named).collect())
     }
 
     fn run(&self, case: &Case, seed: u64) -> Result<Results, ScenarioError> {
