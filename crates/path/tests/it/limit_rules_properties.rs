@@ -108,7 +108,7 @@ proptest! {
     }
 
     /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above
-    /// twice the bytes that it sends in the longest interval and the longest pause that counts.
+    /// the bytes that it sends in the longest interval and the longest pause that counts.
     #[test]
     fn limit_is_bounded_by_gap_and_latency(
         gaps in proptest::collection::vec(
@@ -171,7 +171,7 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
     let longest_ns = gap_ns.expect("a gap") * 2 + object_ns;
     let at_rate = |ns: u64| ns / 8;
     // The rate is uncertain by an object in eight intervals.
-    let max = at_rate(longest_ns + 10 * MS) * 9 / 4 + 2 * u64::from(largest);
+    let max = at_rate(longest_ns + 10 * MS) * 9 / 8 + 2 * u64::from(largest);
     for &(at_ns, limit_bytes) in &played.limits {
         prop_assert!(
             u64::from(limit_bytes) <= max,

@@ -8,8 +8,8 @@
 pub(super) struct Cycle {
     /// The last batch before the sender's return.
     pub start_ns: u64,
-    /// What that batch left.
-    pub left_at_start: u32,
+    /// What was queued before the return, and completed after the start or is in flight.
+    pub old_units: u64,
     /// The limit stopped the sender before that batch.
     pub start_blocked: bool,
     /// Nothing was queued under another limit, and the cycle was not measured yet.
@@ -48,18 +48,17 @@ impl Cycle {
         if !self.is_measurable || span_ns == 0 || !had_backlog {
             return None;
         }
-        let left_at_start = u64::from(self.left_at_start);
         // Busy until the return: objects from before the cycle are still in flight, the sender
         // returned at once, or the device began empty and its first objects show when.
-        let was_busy = self.units < left_at_start
+        let was_busy = self.units < self.old_units
             || returned_at_once
-            || left_at_start == 0 && self.units >= 4 * u64::from(object);
+            || self.old_units == 0 && self.units >= 4 * u64::from(object);
         let is_certain = left > 0 && self.units < u64::from(self.first_in_flight) && was_busy;
         Some(Sample {
             units: self.units,
             span_ns,
-            new_units: self.units.saturating_sub(left_at_start),
-            partial_units: object.min(self.left_at_start.max(left)),
+            new_units: self.units.saturating_sub(self.old_units),
+            partial_units: u64::from(object).min(self.old_units.max(left.into())) as u32,
             since_return_ns: end_ns.saturating_sub(self.returned_ns),
             is_certain,
         })

@@ -118,18 +118,22 @@ impl LossBudget {
             .min(self.config.max_limit)
     }
 
+    /// What the device sends in the latency and the longest pause: a higher limit bridges no more.
+    fn useful_units(&self) -> u32 {
+        let latency_ns = self.cycle.first_batch_ns - self.cycle.returned_ns;
+        let latency_ns = latency_ns.min(MAX_LATENCY_NS);
+        let units = self.rate.sends(latency_ns + MAX_PAUSE_NS) >> FRACTION_BITS;
+        units.clamp(0, MAX_LIMIT.into()) as u32
+    }
+
     /// The device lost this much, with fraction bits.
     fn lost(&mut self, amount: u64) {
         let object = self.interval.object;
-        // A higher limit would bridge more than the latency and the longest pause.
-        let latency_ns = self.cycle.first_batch_ns - self.cycle.returned_ns;
-        let latency_ns = latency_ns.min(MAX_LATENCY_NS);
-        let useful = self.rate.sends(latency_ns + MAX_PAUSE_NS) >> FRACTION_BITS;
         // The next sent bytes lower the limit, so it may rise an object above the ring.
         let ring_units = self.interval.ring_units.saturating_add(object);
         let max_units = ring_units
             .min(self.config.max_limit)
-            .min(useful.clamp(0, MAX_LIMIT.into()) as u32);
+            .min(self.useful_units());
         self.balance.lost(amount, object, max_units);
     }
 
@@ -159,7 +163,7 @@ impl LossBudget {
             let is_old = self.measure();
             self.cycle = Cycle {
                 start_ns: self.interval.start_ns,
-                left_at_start: left,
+                old_units: self.interval.units + u64::from(left),
                 start_blocked: self.interval.blocked,
                 is_measurable: !is_old,
                 returned_ns,
@@ -196,7 +200,8 @@ impl LossBudget {
         }
         let begins = self.probe.is_due(sample.is_certain);
         if begins {
-            (self.probe).begin(self.bounded(), object, self.rate.rate());
+            let (limit, max) = (self.bounded(), self.useful_units());
+            (self.probe).begin(limit, object, self.rate.rate(), max);
             self.rate.restart_estimate();
         }
         begins
@@ -209,7 +214,8 @@ impl LossBudget {
         }
         match self.probe.estimated(estimate) {
             Outcome::Gained(limit) => {
-                self.balance.raise_to(limit);
+                // The rate before may be one of long pauses, and the gain no effect of the probe.
+                self.balance.raise_to(limit.min(self.useful_units()));
                 self.rate.shorten_estimates();
             }
             Outcome::Nothing if !estimate.is_certain => self.rate.renew_window(now_ns),
