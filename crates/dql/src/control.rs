@@ -14,9 +14,6 @@ use crate::{Config, Error, MAX_LIMIT};
 #[derive(Clone, Debug)]
 pub struct Control<L: ?Sized> {
     rate: Option<RateMeter>,
-    /// By how much the limit that an operator reads exceeds the one that the ledger applies: 1 for
-    /// a hard limit, 0 for a soft one.
-    displayed_above: u32,
     /// Totals of the ledger at the last reset.
     base: u32,
     blocked_base: u32,
@@ -34,7 +31,6 @@ impl<L: Limit> Control<L> {
         rule.begin(now_ns);
         Self {
             rate: rule.needs().rate.then(RateMeter::new),
-            displayed_above: rule.config().limit.wrapping_sub(rule.limit()),
             base: 0,
             blocked_base: 0,
             more_pending: false,
@@ -53,13 +49,6 @@ impl<L: Limit + ?Sized> Control<L> {
         } else {
             self.rule.limit().min(MAX_LIMIT)
         }
-    }
-
-    /// Returns the limit that an operator reads ([`Limit::config`]) for a `limit` of the rule
-    /// ([`Limit::limit`]).
-    #[inline]
-    pub fn displayed_limit(&self, limit: u32) -> u32 {
-        limit.wrapping_add(self.displayed_above)
     }
 
     /// Returns `true` if a batch of `units` must be passed to [`completed`](Self::completed). A

@@ -189,7 +189,7 @@ where
         let shared = Shared::<M>::new(control.limit(), &config);
         let (_, chunk_bytes) = config.late_segmentation.at_first(control.rule().unit());
         shared.chunk_bytes.store(chunk_bytes);
-        shared.settings.set_config(&control.rule().config());
+        shared.settings.set_config(control.rule());
         let prepared = Prepared {
             device,
             control,

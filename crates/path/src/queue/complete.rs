@@ -233,9 +233,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
                 probe.event(now_ns, Event::Batch(batch));
             });
         if M::SHARED {
-            shared
-                .settings
-                .set_limit(self.control.displayed_limit(limit));
+            shared.settings.set_limit(limit);
         }
         if is_observed && units > 0 {
             probe.event(now_ns, Event::Limit(self.shown_limit()));

@@ -50,7 +50,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         }
         // All at once, because each setting might contradict one that another replaces.
         let _ = self.control.set_config(config);
-        shared.settings.set_config(&self.config());
+        shared.settings.set_config(self.control.rule());
         for setting in settings {
             // They were checked when they were requested. A setting that contradicts another is
             // dropped.
@@ -75,7 +75,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.control
             .set_config(config)
             .map_err(|error| TunableError::Rejected(setting.tunable, error))?;
-        shared.settings.set_config(&self.config());
+        shared.settings.set_config(self.control.rule());
         Ok(())
     }
 

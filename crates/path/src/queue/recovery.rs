@@ -40,7 +40,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         self.sorter.begin_epoch(reset, self.stalls.newest());
         add(&shared.completer.resets, 1);
         self.admission.correct(0, now_ns);
-        shared.settings.set_config(&self.config());
+        shared.settings.set_config(self.control.rule());
         shared.reset.end(reset);
         self.open_again(shared);
         probe.event(now_ns, Event::Reset);

@@ -3,6 +3,7 @@
 use taut_dql::Config;
 
 use super::outcome::Snapshot;
+use crate::limit::Limit;
 use crate::sharing::{Sharing, Wide, Word};
 use crate::tunables::{Setting, Tunable, TunableError};
 
@@ -49,7 +50,10 @@ impl<M: Sharing> Requests<M> {
 /// The settings of the limit, for other threads. Written by the completer only.
 #[derive(Debug, Default)]
 pub(super) struct PublishedSettings<M: Sharing> {
+    /// The limit of the rule, and by how much the one that an operator reads exceeds it: by 1 for a
+    /// hard limit, by 0 for a soft one.
     limit: M::Word,
+    displayed_above: M::Word,
     min_limit: M::Word,
     max_limit: M::Word,
     hold_time_ns: M::Wide,
@@ -67,8 +71,10 @@ impl<M: Sharing> PublishedSettings<M> {
         self.early.store(early.into());
     }
 
-    pub(super) fn set_config(&self, config: &Config) {
-        self.limit.store(config.limit);
+    pub(super) fn set_config(&self, rule: &impl Limit) {
+        let (config, limit) = (rule.config(), rule.limit());
+        self.limit.store(limit);
+        self.displayed_above.store(config.limit.wrapping_sub(limit));
         self.min_limit.store(config.min_limit);
         self.max_limit.store(config.max_limit);
         self.hold_time_ns.store(config.hold_time_ns);
@@ -76,7 +82,7 @@ impl<M: Sharing> PublishedSettings<M> {
 
     pub(super) fn config(&self) -> Config {
         Config {
-            limit: self.limit.load(),
+            limit: self.limit.load().wrapping_add(self.displayed_above.load()),
             min_limit: self.min_limit.load(),
             max_limit: self.max_limit.load(),
             hold_time_ns: self.hold_time_ns.load(),
@@ -113,6 +119,7 @@ mod tests {
     use taut_dql::MAX_LIMIT;
 
     use super::*;
+    use crate::limit::Fixed;
     use crate::sharing::{Local, Threads};
 
     fn setting(tunable: Tunable, value: u32) -> Setting {
@@ -160,10 +167,7 @@ mod tests {
     #[test]
     fn early_completions_are_shown_as_no_limit() {
         let settings = PublishedSettings::<Threads>::default();
-        settings.set_config(&Config {
-            limit: 5,
-            ..Config::default()
-        });
+        settings.set_config(&Fixed::bytes(5));
         assert_eq!(settings.snapshot(3).limit, 5);
         settings.set_early_completions(true);
         let shown = settings.snapshot(3);

@@ -65,7 +65,7 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
     ) -> Stop<R::Error> {
         // On one thread, a reset has ended before the sender runs again.
         if M::SHARED && shared.reset.concerns(self.epoch) && !self.take_part_in_reset(shared) {
-            return Stop::Limit;
+            return shared.or_closed(Stop::Limit);
         }
         self.outlet.begin_generation(shared, at.now_ns);
         let stop = self.run_until_stopped(shared, ring, &mut at);
@@ -112,10 +112,10 @@ impl<Q: Qdisc, A: Admission> SendHalf<Q, A> {
         loop {
             if shared.stack.is_closed() {
                 self.note_blocked(shared, at);
-                return Stop::Limit;
+                return shared.or_closed(Stop::Limit);
             }
             if shared.driver.is_closed() {
-                return Stop::RingFull;
+                return shared.or_closed(Stop::RingFull);
             }
             let end = self.send_burst(shared, ring, at);
             if let BurstEnd::Gso = end

@@ -96,11 +96,7 @@ impl<R: TxRing, Q: Qdisc, P: Probe, A: Admission> Sender<R, Q, P, A> {
     /// Sends while the limit has room and the largest packet's slots are free.
     pub fn run<S: PacketSink + ?Sized>(&mut self, now_ns: u64, sink: &mut S) -> Stop<R::Error> {
         let at = Context::new(now_ns, sink, &mut self.probe);
-        let stop = self.half.run(&self.shared, &mut self.ring, at);
-        match stop {
-            Stop::Limit | Stop::RingFull if self.shared.is_closed() => Stop::Closed,
-            stop => stop,
-        }
+        self.half.run(&self.shared, &mut self.ring, at)
     }
 
     /// Runs until no packet is ready. While the limit or the ring has no room, it parks this

@@ -6,6 +6,7 @@ use core::task::Waker;
 
 use super::config::QueueConfig;
 use super::counters::{CompleterCells, SenderCells};
+use super::outcome::Stop;
 use super::requests::{PublishedSettings, Requests};
 use super::reset::Reset;
 use crate::gate::Gate;
@@ -83,6 +84,15 @@ impl<M: Sharing> Shared<M> {
     /// Returns `true` if one half was dropped.
     pub(super) fn is_closed(&self) -> bool {
         self.others.closed.load_acquire() != 0
+    }
+
+    /// Returns `stop`, or [`Stop::Closed`] if one half was dropped.
+    pub(super) fn or_closed<E>(&self, stop: Stop<E>) -> Stop<E> {
+        if M::SHARED && self.is_closed() {
+            Stop::Closed
+        } else {
+            stop
+        }
     }
 
     /// For a half that is dropped: the other half must not wait for it.
