@@ -12,7 +12,7 @@
 //! assert_eq!((first, pool.free_frames()), (b'h', 1));
 //!
 //! pool.dropped(packet, DropReason::QueueFull);
-//! assert_eq!((pool.free_frames(), pool.counters().drops.of(DropReason::QueueFull)), (2, 1));
+//! assert_eq!(pool.free_frames(), 2);
 //!
 //! // A second handle of a frame is an error.
 //! let frame = pool.take().expect("two are free");
@@ -32,7 +32,6 @@ use concurrent_queue::ConcurrentQueue;
 use taut_dql::sync::{AtomicBool, AtomicU32, Ordering};
 
 use crate::packet::{DropReason, Frame, Packet, PacketSink};
-use crate::queue::Drops;
 use crate::sharing::Word;
 use crate::slots::{Lent, all_free};
 
@@ -52,7 +51,7 @@ struct PoolShared {
     frames: Box<[FrameState]>,
     free: ConcurrentQueue<u32>,
     frame_bytes: u32,
-    counts: Counts,
+    rejected_frames: AtomicU32,
 }
 
 struct FrameState {
@@ -61,28 +60,6 @@ struct FrameState {
     /// The bytes, unless they are lent: a slot that one thread at a time can empty, without unsafe
     /// code.
     bytes: ConcurrentQueue<Box<[u8]>>,
-}
-
-/// Counters that any thread adds to.
-#[derive(Default)]
-struct Counts {
-    freed: AtomicU32,
-    drops: [AtomicU32; DropReason::ALL.len()],
-    unknown: AtomicU32,
-    rejected: AtomicU32,
-}
-
-/// The counters of a pool, each wrapping at 2^32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PoolCounters {
-    /// Packets completed by the device.
-    pub freed_packets: u32,
-    /// Packets dropped before the device saw them, by reason.
-    pub drops: Drops,
-    /// Packets returned by a driver that no queue ever sent. Their frames were not released.
-    pub unknown_completions: u32,
-    /// Frames that were released without being taken: twice, or of another pool.
-    pub rejected_frames: u32,
 }
 
 /// The error of a call of a pool.
@@ -134,7 +111,7 @@ impl FramePool {
             frames: (0..frames).map(frame).collect(),
             free: all_free(frames),
             frame_bytes,
-            counts: Counts::default(),
+            rejected_frames: AtomicU32::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -177,12 +154,12 @@ impl FramePool {
     ///
     /// # Errors
     /// If the frame is not taken: it was released before, or is of another pool. This is counted
-    /// ([`rejected_frames`](PoolCounters::rejected_frames)) and changes nothing else.
+    /// ([`rejected_frames`](Self::rejected_frames)) and changes nothing else.
     #[inline]
     pub fn release(&self, frame: Frame) -> Result<(), PoolError> {
         let given = self.put_back(&frame);
         if given.is_err() {
-            self.shared.counts.rejected.add(1);
+            self.shared.rejected_frames.add(1);
         }
         given
     }
@@ -236,16 +213,10 @@ impl FramePool {
         self.shared.frame_bytes
     }
 
-    /// Returns the counters.
-    pub fn counters(&self) -> PoolCounters {
-        let counts = &self.shared.counts;
-        let drops = core::array::from_fn(|reason| u64::from(Word::load(&counts.drops[reason])));
-        PoolCounters {
-            freed_packets: Word::load(&counts.freed),
-            drops: Drops::by_reason(drops),
-            unknown_completions: Word::load(&counts.unknown),
-            rejected_frames: Word::load(&counts.rejected),
-        }
+    /// Returns the number of frames that were released but not taken: twice, or of another pool.
+    /// It wraps at 2^32.
+    pub fn rejected_frames(&self) -> u32 {
+        Word::load(&self.shared.rejected_frames)
     }
 
     fn state(&self, frame: &Frame) -> Result<&FrameState, PoolError> {
@@ -268,7 +239,7 @@ impl FrameState {
     }
 }
 
-/// Releases each frame and counts the reason. A frame that is not taken is counted as rejected.
+/// Releases each frame; the queue counts packets and reasons. A frame that is not taken is counted as rejected.
 ///
 /// The frame of an unknown completion is **not** released: its number belongs to a packet that
 /// might still be in the device, or to a frame with a new owner. Losing a frame is better than
@@ -276,17 +247,14 @@ impl FrameState {
 impl PacketSink for FramePool {
     #[inline]
     fn freed(&mut self, packet: Packet) {
-        self.shared.counts.freed.add(1);
         let _ = self.release(packet.into_frame());
     }
 
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.shared.counts.drops[reason as usize].add(1);
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         let _ = self.release(packet.into_frame());
     }
 
     fn unknown_completion(&mut self, packet: Packet) {
-        self.shared.counts.unknown.add(1);
         drop(packet);
     }
 }
@@ -297,7 +265,6 @@ impl fmt::Debug for FramePool {
             .field("frames", &self.frames())
             .field("free_frames", &self.free_frames())
             .field("frame_bytes", &self.frame_bytes())
-            .field("counters", &self.counters())
             .finish()
     }
 }
