@@ -110,8 +110,7 @@
 //! - **The time [`next_wakeup`](Queue::next_wakeup)**: `complete`, which then detects stalls.
 //! - **`complete` returns `stalled` or unknown completions**: flush or recreate the driver's ring,
 //!   then call [`reset`](Queue::reset). If the ring is intact, [`repair`](Queue::repair) suffices.
-//!   On two threads, call [`request_reset`](queue::Monitor::request_reset) (any thread), or
-//!   [`repair_to`](queue::Completer::repair_to), which takes both halves.
+//!   On two threads, call [`request_reset`](queue::Monitor::request_reset), from any thread.
 //! - **`run` returns `Limit` or `RingFull`**, on a thread of its own:
 //!   [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is
 //!   called. `run_blocking` (feature `std`) does both.

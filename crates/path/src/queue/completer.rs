@@ -1,22 +1,18 @@
 //! The completing half of a queue, on a thread of its own.
 
-use alloc::sync::Arc;
-
 use taut_dql::Stall;
 
 use super::admission::Admission;
 use super::complete::CompleteHalf;
 use super::context::Context;
 use super::counters::CompleterCounters;
-use super::error::{CompleteError, RepairError};
-use super::outcome::{Completed, Repair, Snapshot};
-use super::sender::Sender;
+use super::error::CompleteError;
+use super::outcome::{Completed, Snapshot};
 use super::shared::HalfHandle;
-use crate::driver::{Completions, InRing};
+use crate::driver::Completions;
 use crate::limit::{AnyLimit, Limit};
 use crate::packet::PacketSink;
 use crate::probe::Probe;
-use crate::qdisc::Qdisc;
 
 /// The completing half: the rule, the completer's half of the ledger, the stall detector, and the
 /// completion half of the ring.
@@ -42,25 +38,6 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
     /// Returns `true` if the sending half was dropped: no packets follow those in flight.
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
-    }
-
-    /// As [`Queue::repair_to`](super::Queue::repair_to). Needs both halves, so that nothing is sent
-    /// at the same time.
-    ///
-    /// # Errors
-    /// If the halves belong to different queues, or `in_ring` is more than can be counted; nothing
-    /// changes.
-    pub fn repair_to<R, Q: Qdisc, B: Probe>(
-        &mut self,
-        sender: &mut Sender<R, Q, B, A>,
-        in_ring: InRing,
-        now_ns: u64,
-    ) -> Result<Repair, RepairError> {
-        if !Arc::ptr_eq(&self.shared.0, &sender.shared.0) {
-            return Err(RepairError::DifferentQueues);
-        }
-        self.half
-            .repair(&self.shared, in_ring, now_ns, &mut self.probe)
     }
 
     /// Returns the limit and the ledger, in the limit's units.

@@ -47,9 +47,6 @@ pub enum RepairError {
         /// Units in the ring, as reported.
         units: u32,
     },
-    /// The halves belong to different queues.
-    #[error("the halves belong to different queues")]
-    DifferentQueues,
 }
 
 /// The reason why a queue could not be built.

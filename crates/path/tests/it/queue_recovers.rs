@@ -264,14 +264,6 @@ fn repair_needs_the_contents_of_the_ring() {
 }
 
 #[test]
-fn halves_of_two_queues_are_not_repaired() {
-    let (mut sender, ..) = halves(AnyLimit::off(), 8);
-    let (_, mut completer, ..) = halves(AnyLimit::off(), 8);
-    let rejected = completer.repair_to(&mut sender, InRing::default(), 0);
-    assert_eq!(rejected, Err(RepairError::DifferentQueues));
-}
-
-#[test]
 fn packet_rejected_by_the_device_is_uncounted() {
     for limit in limits_and(&["3000", "3p"]) {
         let mut ring = FakeRing::new(64);
