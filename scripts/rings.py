@@ -40,10 +40,10 @@ def title(row):
 
 def ring_table(document):
     """Each limit, the smallest sufficient depth and 1,024 packets on each ring."""
-    findings = {(ring_of(it), it["limit"]): it for it in document["findings"]}
-    depths = {ring: it["smallest_sufficient_depth"] for (ring, _), it in findings.items()}
+    rows, key = document["rows"], "smallest_sufficient_depth"
+    depths = {ring_of(row): row[key] for row in rows if row[key]}
     lines, last = [], None
-    for row in document["rows"]:
+    for row in rows:
         ring, limit = ring_of(row), row["limit"]
         is_depth = re.fullmatch(r"\d+p", limit)
         if is_depth and limit not in ("1024p", depths.get(ring)):
@@ -53,9 +53,8 @@ def ring_table(document):
         latency = row["completion_us"]
         cells.append(str(row["inflight_bytes"]["p50"]))
         cells += [f"{latency['p50']:.0f}", f"{latency['p99']:.0f}"]
-        found = findings.get((ring, limit))
-        cells.append(f"{found['throughput_share'] * 100:.1f} %" if found else "")
-        cells.append(f"{found['inflight_ratio']:.2f}" if found else "")
+        cells.append(f"{row['throughput_share'] * 100:.1f} %" if row[key] else "")
+        cells.append(f"{row['inflight_ratio']:.2f}" if row[key] else "")
         lines.append(cells)
         last = ring
     return table(RING_HEAD, lines, left=2)
@@ -89,7 +88,7 @@ def measure():
     taut = build() / "taut"
     with tempfile.TemporaryDirectory() as name:
         new = pathlib.Path(name)
-        rings = output(taut, "lab", "ring", "-j", "--svg", new / "rings.svg")
+        rings = output(taut, "lab", "ring", "-j", "--report", new / "rings.svg")
         forward = output(taut, "lab", "forward", "--duration", "10s", "-j",
                          "--report", new / "rings-forward.svg")
         for chart in new.glob("*.svg"):

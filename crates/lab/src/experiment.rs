@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use taut_linux::interrupt;
-use taut_report::{emit, exit, say, stdout};
+use taut_report::emit::{self, Form};
+use taut_report::output_file::ReportFile;
+use taut_report::page::Page;
+use taut_report::{exit, say, stdout, text};
 
 use crate::progress::Progress;
 
@@ -159,6 +162,14 @@ fn measure_all<E: Experiment>(
         }
     }
     Ok(rows)
+}
+
+/// Prints the document of a page, as JSON or as a table, and writes the page to the report.
+pub(crate) fn print_page(page: Page<'_>, json: bool, report: &ReportFile) -> ExitCode {
+    let document = page.document;
+    let table = || text::text(document, stdout::columns());
+    let form = Form::json_or_table(json);
+    emit::emit(document, form, report.path.as_deref(), table, || page)
 }
 
 const REQUIREMENTS: &str = "run as root, or on a kernel that lets users create user namespaces and \

@@ -7,11 +7,10 @@ mod row;
 
 use std::process::ExitCode;
 
-use taut_report::emit::{self, Form};
+use taut_report::emit;
 use taut_report::page::{Origin, Page, command_line};
-use taut_report::{stdout, text};
 
-use crate::experiment::{Experiment, Rows};
+use crate::experiment::{Experiment, Rows, print_page};
 use crate::progress::Progress;
 use config::ForwardCase;
 
@@ -57,7 +56,7 @@ impl Experiment for Forward {
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
         let ran: Vec<&ForwardRun> = rows.iter().flat_map(|row| &row.runs).collect();
         let document = results::document(self, &ran, interrupted);
-        let page = || Page {
+        let page = Page {
             document: &document,
             origin: Origin::Live,
             about: results::ABOUT,
@@ -65,13 +64,6 @@ impl Experiment for Forward {
             remark: Some(results::REMARK.to_owned()),
             command: command_line(None),
         };
-        let table = || text::text(&document, stdout::columns());
-        emit::emit(
-            &document,
-            Form::json_or_table(json),
-            self.report.path.as_deref(),
-            table,
-            page,
-        )
+        print_page(page, json, &self.report)
     }
 }

@@ -1,13 +1,12 @@
 //! The options of the experiment.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use taut_linux::link::MacAddress;
 use taut_measure::DEFAULT_SEED;
 use taut_path::AnyLimit;
 use taut_path::units::{Rate, Time};
 use taut_relay::driver::Driver;
+use taut_report::output_file::ReportFile;
 use taut_report::value::{count_in, parse_limit, within};
 use taut_scenarios::validation::{COALESCE_TIMES, DURATIONS, RATES};
 
@@ -77,9 +76,8 @@ pub struct RingSweep {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
 
-    /// Write charts of the shaped links to FILE, as SVG
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub report: ReportFile,
 
     #[command(flatten)]
     pub output: OutputOptions,

@@ -1,85 +1,56 @@
-//! The rows and their comparison: as JSON, as tables and as charts.
+//! The rows and their comparison: as data and as charts.
 
-use serde_json::{Value, json};
-use taut_path::units::Rate;
+use serde_json::json;
 use taut_report::axis::Axis;
 use taut_report::chart::{Chart, Join, Line, Stroke};
-use taut_report::document::DOCUMENT_VERSION;
-use taut_report::layout::{SPACES, column, side_by_side};
+use taut_report::document::{DOCUMENT_VERSION, Document};
 use taut_report::limit_color::{NEUTRAL, limit_color};
 
 use super::config::RingSweep;
-use super::rows::{Finding, RingRow, findings};
+use super::rows::RingRow;
 
-/// Returns the document.
-pub fn document(options: &RingSweep, rows: &[RingRow], interrupted: bool) -> Value {
-    let links = rows.chunk_by(RingRow::is_of);
-    let findings: Vec<Finding> = links.flat_map(findings).collect();
-    json!({
-        "version": DOCUMENT_VERSION,
-        "scenario": "ring",
-        "taut_version": env!("CARGO_PKG_VERSION"),
-        "seed": options.seed,
-        "interrupted": interrupted,
-        "coalesce_ns": options.coalesce.0,
-        "duration_ns": options.duration.0,
-        "repetitions": options.repeat,
-        "rows": rows,
-        "findings": findings,
-    })
-}
+/// The description of the experiment.
+pub const ABOUT: &str = "throughput, bytes in flight and completion time of a ring under fixed \
+    depths and under limits";
 
-/// Returns a table for each link, and the comparison of its limits.
-pub fn text(rows: &[RingRow]) -> String {
-    let mut text = String::new();
-    for link in rows.chunk_by(RingRow::is_of) {
-        text += &table(link);
-        for finding in findings(link) {
-            text += &format!("{}\n", finding.sentence());
-        }
-        text.push('\n');
-    }
-    text
-}
-
-/// A heading, and the cell of a row.
-type Column = (&'static str, fn(&RingRow) -> String);
-
-const COLUMNS: [Column; 7] = [
-    ("limit", |row| row.limit.clone()),
-    ("packets/s", |row| format!("{:.0}", row.pps)),
-    ("in flight p50", |row| row.inflight_bytes.p50.to_string()),
-    ("p90", |row| row.inflight_bytes.p90.to_string()),
-    ("completion p50", |row| {
-        format!("{:.0} us", row.completion_us.p50)
-    }),
-    ("p99", |row| format!("{:.0} us", row.completion_us.p99)),
-    ("limit p50", |row| match row.limit_p50 {
-        Some(limit) if row.in_packets => format!("{limit}p"),
-        Some(limit) => limit.to_string(),
-        None => "-".to_owned(),
-    }),
+/// The descriptions of the columns.
+const COLUMNS: &[(&str, &str)] = &[
+    (
+        "limit_p50",
+        "of a limit in packets, such as 64p: in packets; of another one: in bytes",
+    ),
+    (
+        "throughput_share",
+        "of a limit, relative to the best fixed depth on the same link",
+    ),
+    (
+        "smallest_sufficient_depth",
+        "the smallest fixed depth with 99 % of the throughput of the best one",
+    ),
+    (
+        "inflight_ratio",
+        "bytes in flight (p50) relative to that depth",
+    ),
 ];
 
-/// Returns the table of the rows of a link, at least one.
-fn table(rows: &[RingRow]) -> String {
-    let first = &rows[0];
-    let rate = first.rate_bps.map(|rate| format!(" {}", Rate(rate)));
-    let title = format!(
-        "{} {} over {}{} ({}), completions {}",
-        first.driver,
-        first.mode,
-        first.link,
-        rate.unwrap_or_default(),
-        first.hardware,
-        first.completions
-    );
-    let columns = COLUMNS.iter().enumerate().map(|(at, (heading, cell))| {
-        let cells = rows.iter().map(cell).collect();
-        column(heading, cells, at > 0)
-    });
-    let columns: Vec<Vec<String>> = columns.collect();
-    format!("{title}\n{}", side_by_side(&columns, 1, SPACES, None))
+/// Returns the document.
+pub fn document(options: &RingSweep, rows: &[RingRow], interrupted: bool) -> Document {
+    Document {
+        version: DOCUMENT_VERSION,
+        scenario: "ring",
+        taut_version: env!("CARGO_PKG_VERSION"),
+        seed: options.seed,
+        interrupted,
+        notes: rows.iter().filter_map(RingRow::note).collect(),
+        parameters: json!({
+            "coalesce_ns": options.coalesce.0,
+            "duration_ns": options.duration.0,
+            "repetitions": options.repeat,
+        }),
+        rows: rows.iter().map(|row| json!(row)).collect(),
+        columns: COLUMNS.to_vec(),
+        ..Document::default()
+    }
 }
 
 /// Returns a chart for each link that has a rate.
@@ -127,15 +98,7 @@ fn chart(rows: &[RingRow]) -> Chart {
     let (low, high) = bytes.fold((1e3, 1e6), |(low, high): (f64, f64), bytes| {
         (low.min(bytes), high.max(bytes))
     });
-    let first = &rows[0];
-    let rate = first.rate_bps.map(|rate| Rate(rate).to_string());
-    let title = format!(
-        "{} over {} {} ({})",
-        first.driver,
-        first.link,
-        rate.unwrap_or_default(),
-        first.hardware
-    );
+    let title = rows[0].ring();
     Chart {
         description: format!("{title}: throughput over bytes in flight, for depths and limits."),
         title,

@@ -8,14 +8,13 @@ mod rows;
 
 use std::process::ExitCode;
 
-use taut_report::plot::picture;
-use taut_report::{emit, exit, file, stdout};
+use taut_report::page::{Origin, Page, command_line};
+use taut_report::{emit, exit};
 
-use crate::experiment::{Experiment, Rows};
+use crate::experiment::{Experiment, Rows, print_page};
 use crate::progress::Progress;
 use case::RingCase;
 pub use config::RingSweep;
-use document::{charts, document, text};
 use rows::RingRow;
 use taut_relay::transmit::Outcome;
 
@@ -46,7 +45,7 @@ impl Experiment for RingSweep {
     }
 
     fn check(&self) -> Result<(), ExitCode> {
-        emit::check("picture", self.svg.as_deref())?;
+        emit::check("report", self.report.path.as_deref())?;
         match self.card() {
             Some((device, _)) if !self.yes => {
                 let message = format_args!(
@@ -85,17 +84,17 @@ impl Experiment for RingSweep {
     }
 
     fn show(&self, rows: &Rows<Self>, json: bool, interrupted: bool) -> ExitCode {
-        let rows: Vec<RingRow> = rows.iter().filter_map(RingRow::new).collect();
-        let printed = match json {
-            true => stdout::print_json(&document(self, &rows, interrupted)),
-            false => stdout::print(&text(&rows)),
+        let mut rows: Vec<RingRow> = rows.iter().filter_map(RingRow::new).collect();
+        rows::compare(&mut rows);
+        let document = document::document(self, &rows, interrupted);
+        let page = Page {
+            document: &document,
+            origin: Origin::Live,
+            about: document::ABOUT,
+            charts: document::charts(&rows),
+            remark: None,
+            command: command_line(None),
         };
-        if let Some(path) = self.svg.as_deref().filter(|_| !rows.is_empty()) {
-            if let Err(error) = file::replace(path, &picture(&charts(&rows))) {
-                return emit::write_failed("picture", path, &error);
-            }
-            emit::wrote("picture", path);
-        }
-        printed
+        print_page(page, json, &self.report)
     }
 }

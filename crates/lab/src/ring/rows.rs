@@ -1,7 +1,7 @@
-//! The rows as data, and the comparison of each limit with fixed depths.
+//! The rows as data, and the comparison of each limit with the fixed depths.
 
 use serde::Serialize;
-use taut_path::limit::Unit;
+use taut_path::units::Rate;
 use taut_relay::transmit::Outcome;
 use taut_report::number::one_decimal;
 
@@ -20,25 +20,29 @@ pub struct Completion {
     pub p99: f64,
 }
 
-/// The medians of a row's runs.
+/// The medians of a row's runs. The first text fields identify a row in the table.
 #[derive(Debug, Clone, Serialize)]
 pub struct RingRow {
     pub driver: &'static str,
-    pub mode: &'static str,
     pub link: String,
-    /// `virtual`, or `card` for a card of the user.
-    pub hardware: &'static str,
+    pub limit: String,
     /// Rate of the shaper; `null` without one.
     pub rate_bps: Option<u64>,
-    pub limit: String,
     pub pps: f64,
     pub inflight_bytes: InFlight,
     pub completion_us: Completion,
-    pub completions: &'static str,
     /// The median of the limit, in its units; `null` without a limit.
     pub limit_p50: Option<u64>,
-    #[serde(skip)]
-    pub in_packets: bool,
+    /// Packets per second relative to the best fixed depth on the same link; `null` for a depth.
+    pub throughput_share: Option<f64>,
+    /// The smallest depth with 99 % of the packets per second of the best depth.
+    pub smallest_sufficient_depth: Option<String>,
+    /// Bytes in flight relative to that depth.
+    pub inflight_ratio: Option<f64>,
+    pub mode: &'static str,
+    pub completions: &'static str,
+    /// `virtual`, or `card` for a card of the user.
+    pub hardware: &'static str,
     #[serde(skip)]
     pub is_fixed: bool,
 }
@@ -54,12 +58,9 @@ impl RingRow {
         let median = |of: fn(&Outcome) -> f64| measured.median(of).unwrap_or(0.0);
         let last = measured.runs.last()?;
         let limit = limit.to_string();
-        let hardware = if link.is_virtual() { "virtual" } else { "card" };
         Some(Self {
             driver: driver.name(),
-            mode: last.mode,
             link: link.name(*driver),
-            hardware,
             rate_bps: link.rate_bits_per_s(),
             is_fixed: is_depth(&limit),
             limit,
@@ -72,10 +73,14 @@ impl RingRow {
                 p50: one_decimal(median(|ran| ran.measurements.completion_p50_ns as f64) / 1e3),
                 p99: one_decimal(median(|ran| ran.measurements.completion_p99_ns as f64) / 1e3),
             },
-            completions: last.completion_status.name(),
             limit_p50: (last.measurements.limit_p50)
                 .map(|_| median(|ran| ran.measurements.limit_p50.unwrap_or(0) as f64) as u64),
-            in_packets: last.limit_unit == Unit::Packets,
+            throughput_share: None,
+            smallest_sufficient_depth: None,
+            inflight_ratio: None,
+            mode: last.mode,
+            completions: last.completion_status.name(),
+            hardware: if link.is_virtual() { "virtual" } else { "card" },
         })
     }
 
@@ -94,62 +99,52 @@ fn is_depth(limit: &str) -> bool {
 /// The share of the best throughput that is sufficient.
 const ENOUGH: f64 = 0.99;
 
-/// A limit, compared with fixed depths on the same link.
-#[derive(Debug, Clone, Serialize)]
-pub struct Finding {
-    pub driver: &'static str,
-    pub link: String,
-    pub rate_bps: Option<u64>,
-    pub limit: String,
-    /// Packets per second relative to the best fixed depth.
-    pub throughput_share: f64,
-    /// The smallest sufficient depth: it reaches 99 % of the best.
-    pub smallest_sufficient_depth: Option<String>,
-    /// Bytes in flight relative to that depth.
-    pub inflight_ratio: Option<f64>,
-}
-
-/// Returns the comparison of every limit on one link.
-pub fn findings(link: &[RingRow]) -> Vec<Finding> {
-    let (fixed, others): (Vec<&RingRow>, Vec<&RingRow>) = link.iter().partition(|row| row.is_fixed);
-    let limits = others.into_iter().filter(|row| row.limit_p50.is_some());
-    let finding = |row: &RingRow| {
-        let best = fixed.iter().map(|it| it.pps).max_by(f64::total_cmp)?;
+/// Compares each limit with the fixed depths on the same link.
+pub fn compare(rows: &mut [RingRow]) {
+    for link in rows.chunk_by_mut(RingRow::is_of) {
+        let fixed = || link.iter().filter(|row| row.is_fixed);
+        let best_pps = fixed().map(|it| it.pps).fold(0.0, f64::max);
         // Depths were measured in increasing order.
-        let smallest = fixed.iter().find(|it| it.pps >= ENOUGH * best);
-        let ratio = |smallest: &&RingRow| {
-            row.inflight_bytes.p50 as f64 / (smallest.inflight_bytes.p50 as f64).max(1.0)
+        let Some(smallest) = fixed().find(|it| it.pps >= ENOUGH * best_pps) else {
+            continue;
         };
-        Some(Finding {
-            driver: row.driver,
-            link: row.link.clone(),
-            rate_bps: row.rate_bps,
-            limit: row.limit.clone(),
-            throughput_share: three_decimals(row.pps / best.max(1.0)),
-            smallest_sufficient_depth: smallest.map(|smallest| smallest.limit.clone()),
-            inflight_ratio: smallest.map(|smallest| three_decimals(ratio(smallest))),
-        })
-    };
-    limits.filter_map(finding).collect()
+        let depth = smallest.limit.clone();
+        let depth_bytes = smallest.inflight_bytes.p50.max(1) as f64;
+        let limits = link.iter_mut().filter(|row| !row.is_fixed);
+        for row in limits.filter(|row| row.limit_p50.is_some()) {
+            let ratio = row.inflight_bytes.p50 as f64 / depth_bytes;
+            row.throughput_share = Some(three_decimals(row.pps / best_pps.max(1.0)));
+            row.smallest_sufficient_depth = Some(depth.clone());
+            row.inflight_ratio = Some(three_decimals(ratio));
+        }
+    }
 }
 
 fn three_decimals(number: f64) -> f64 {
     (number * 1_000.0).round() / 1_000.0
 }
 
-impl Finding {
-    /// Returns the comparison as text.
-    pub fn sentence(&self) -> String {
-        let share = self.throughput_share * 100.0;
-        let compared = match (&self.smallest_sufficient_depth, self.inflight_ratio) {
-            (Some(depth), Some(ratio)) => format!(
-                "; {ratio:.2} times the bytes in flight of depth {depth}, the smallest one with \
-                 99 % of the best throughput"
-            ),
-            _ => String::new(),
-        };
-        let limit = &self.limit;
-        format!("{limit}: {share:.1} % of the throughput of the best depth{compared}")
+impl RingRow {
+    /// Returns the driver, the link and its rate.
+    pub fn ring(&self) -> String {
+        let rate = self.rate_bps.map(|rate| format!(" {}", Rate(rate)));
+        let rate = rate.unwrap_or_default();
+        format!(
+            "{} over {}{rate} ({})",
+            self.driver, self.link, self.hardware
+        )
+    }
+
+    /// Returns the comparison of a limit as text.
+    pub fn note(&self) -> Option<String> {
+        let (share, ratio) = (self.throughput_share? * 100.0, self.inflight_ratio?);
+        let (ring, limit) = (self.ring(), &self.limit);
+        let depth = self.smallest_sufficient_depth.as_ref()?;
+        Some(format!(
+            "{ring}: {limit}: {share:.1} % of the throughput of the best depth; {ratio:.2} times \
+             the bytes in flight of depth {depth}, the smallest one with 99 % of the best \
+             throughput"
+        ))
     }
 }
 
@@ -158,20 +153,22 @@ impl Finding {
 pub fn example(limit: &str, pps: f64, in_flight: u64) -> RingRow {
     RingRow {
         driver: "af_packet",
-        mode: "ring",
         link: "veth, tbf".into(),
-        hardware: "virtual",
-        rate_bps: Some(100_000_000),
         limit: limit.into(),
+        rate_bps: Some(100_000_000),
         pps,
         inflight_bytes: InFlight {
             p50: in_flight,
             p90: in_flight,
         },
         completion_us: Completion { p50: 1.0, p99: 2.0 },
-        completions: "valid",
         limit_p50: Some(in_flight),
-        in_packets: limit.ends_with('p'),
+        throughput_share: None,
+        smallest_sufficient_depth: None,
+        inflight_ratio: None,
+        mode: "ring",
+        completions: "valid",
+        hardware: "virtual",
         is_fixed: is_depth(limit),
     }
 }
@@ -183,21 +180,36 @@ mod tests {
 
     #[test]
     fn limit_is_compared_with_smallest_sufficient_depth() {
-        let rows = [
+        let mut rows = [
             row("1p", 4_000.0, 1_514),
             row("4p", 8_250.0, 6_056),
             row("16p", 8_256.0, 24_224),
             row("dql", 8_256.0, 9_084),
+            row("off", 8_256.0, 90_840),
         ];
-        let findings = findings(&rows);
-        let [finding] = &findings[..] else {
-            panic!("{findings:?}");
-        };
-        assert_eq!(finding.smallest_sufficient_depth.as_deref(), Some("4p"));
+        rows[4].limit_p50 = None;
+        compare(&mut rows);
+        let notes: Vec<String> = rows.iter().filter_map(RingRow::note).collect();
+        let dql = &rows[3];
+        assert_eq!(dql.smallest_sufficient_depth.as_deref(), Some("4p"));
         assert_eq!(
-            (finding.throughput_share, finding.inflight_ratio),
-            (1.0, Some(1.5))
+            dql.throughput_share.zip(dql.inflight_ratio),
+            Some((1.0, 1.5))
         );
-        assert!(finding.sentence().contains("1.50 times"));
+        let [note] = &notes[..] else {
+            panic!("{notes:?}");
+        };
+        assert!(note.starts_with("af_packet over veth, tbf 100mbit (virtual): dql: 100.0 %"));
+        assert!(
+            note.contains("1.50 times the bytes in flight of depth 4p"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn limit_without_depths_is_not_compared() {
+        let mut rows = [row("dql", 8_256.0, 9_084)];
+        compare(&mut rows);
+        assert_eq!(rows[0].note(), None);
     }
 }

@@ -22,7 +22,7 @@ const HEADINGS: &[(&str, &str)] = &[
     (
         "Output",
         "csv explain json json_lines list listen metrics output pcap pcap_max_size pcap_row \
-         report rules svg trace trace_max_size trace_row verbose",
+         report rules trace trace_max_size trace_row verbose",
     ),
 ];
 
