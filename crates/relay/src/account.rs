@@ -5,57 +5,37 @@ use std::collections::BTreeMap;
 use taut_linux::link::DeliveryTally;
 use taut_path::queue::CompleterCounters;
 
-/// Why a frame was dropped before the discipline received it: its name in tables and JSON, next to
-/// those of [`DropReason`](taut_path::DropReason).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RejectReason(&'static str);
-
-impl RejectReason {
+/// Reasons of a frame dropped before the discipline received it: the names in tables and JSON, next
+/// to those of [`DropReason`](taut_path::DropReason).
+pub mod reject {
     /// Dropped by the kernel because the backlog was full.
-    pub const RECEIVE_BUFFER_FULL: Self = Self("receive_buffer_full");
+    pub const RECEIVE_BUFFER_FULL: &str = "receive_buffer_full";
     /// Longer than the other interface or a frame of the pool can carry.
-    pub const TOO_LONG: Self = Self("too_long");
+    pub const TOO_LONG: &str = "too_long";
     /// Too long because of its VLAN tags, by which the driver lengthens no such frame.
-    pub const TOO_LONG_TAGGED: Self = Self("too_long_tagged");
+    pub const TOO_LONG_TAGGED: &str = "too_long_tagged";
     /// A GSO packet that cannot be segmented and is too long to be sent whole.
-    pub const NOT_SEGMENTED: Self = Self("not_cut");
+    pub const NOT_SEGMENTED: &str = "not_cut";
     /// Its headers, or those of its record in a capture, are inconsistent with it.
-    pub const MALFORMED: Self = Self("malformed");
+    pub const MALFORMED: &str = "malformed";
     /// Its partial checksum is that of an unknown protocol.
-    pub const UNKNOWN_CHECKSUM: Self = Self("unknown_checksum");
+    pub const UNKNOWN_CHECKSUM: &str = "unknown_checksum";
     /// No frame was free.
-    pub const NO_FRAME: Self = Self("no_frame");
+    pub const NO_FRAME: &str = "no_frame";
     /// The device was down or removed.
-    pub const LINK_DOWN: Self = Self("link_down");
+    pub const LINK_DOWN: &str = "link_down";
     /// A generated or captured frame longer than the MTU of the device.
-    pub const LONGER_THAN_MTU: Self = Self("longer_than_mtu");
+    pub const LONGER_THAN_MTU: &str = "longer_than_mtu";
     /// A generated or captured frame longer than a frame of the pool.
-    pub const LONGER_THAN_FRAME: Self = Self("longer_than_frame");
+    pub const LONGER_THAN_FRAME: &str = "longer_than_frame";
     /// A captured frame without a complete Ethernet header.
-    pub const SHORTER_THAN_HEADER: Self = Self("shorter_than_header");
+    pub const SHORTER_THAN_HEADER: &str = "shorter_than_header";
     /// The capture holds only the beginning of the frame.
-    pub const TRUNCATED_IN_CAPTURE: Self = Self("cut_in_capture");
+    pub const TRUNCATED_IN_CAPTURE: &str = "cut_in_capture";
     /// A captured packet of another link type.
-    pub const NOT_ETHERNET: Self = Self("not_ethernet");
+    pub const NOT_ETHERNET: &str = "not_ethernet";
     /// A captured packet of an interface that the file does not describe.
-    pub const UNKNOWN_INTERFACE: Self = Self("unknown_interface");
-
-    /// The reasons of a feed of frames.
-    pub const OF_FEED: [Self; 8] = [
-        Self::TOO_LONG_TAGGED,
-        Self::LONGER_THAN_MTU,
-        Self::LONGER_THAN_FRAME,
-        Self::SHORTER_THAN_HEADER,
-        Self::TRUNCATED_IN_CAPTURE,
-        Self::NOT_ETHERNET,
-        Self::UNKNOWN_INTERFACE,
-        Self::MALFORMED,
-    ];
-
-    /// Returns the name.
-    pub const fn name(self) -> &'static str {
-        self.0
-    }
+    pub const UNKNOWN_INTERFACE: &str = "unknown_interface";
 }
 
 /// The frames of one direction, each counted once.
@@ -114,11 +94,6 @@ impl Account {
         &self.dropped_packets
     }
 
-    /// Returns the frames dropped for one reason.
-    pub fn dropped(&self, reason: &str) -> u64 {
-        self.dropped_packets.get(reason).copied().unwrap_or(0)
-    }
-
     pub fn all_dropped_packets(&self) -> u64 {
         self.dropped_packets.values().sum()
     }
@@ -175,11 +150,6 @@ impl Account {
     /// Ends the run with `packets` in the device.
     pub(crate) fn give_up(&mut self, packets: u64) {
         self.packets.stale(packets);
-    }
-
-    /// Counts frames that were dropped before the discipline.
-    pub(crate) fn refuse(&mut self, reason: RejectReason, packets: u64) {
-        self.count_dropped(reason.name(), packets);
     }
 
     /// Counts dropped frames, with the name of the reason.

@@ -5,7 +5,7 @@ use taut_linux::{ChecksumError, Frames, VirtioNetHeader, complete_checksum};
 use taut_path::Packet;
 use taut_path::classify::{FrameClass, classify};
 
-use crate::account::RejectReason;
+use crate::account::reject;
 use crate::frame_limit::FrameLimit;
 use crate::source::{Inlet, Source};
 
@@ -24,8 +24,8 @@ pub(crate) fn take(
         .min(inlet.ends.frames.max_frame_bytes());
     // Why a frame or a segment of `bytes` is too long.
     let too_long = |frame: &[u8], bytes| match limit.is_exceeded_by_tags(frame, bytes) {
-        true => RejectReason::TOO_LONG_TAGGED,
-        false => RejectReason::TOO_LONG,
+        true => reject::TOO_LONG_TAGGED,
+        false => reject::TOO_LONG,
     };
     match Segmenter::of(header, frame) {
         Ok(segmenter) => {
@@ -34,7 +34,7 @@ pub(crate) fn take(
             account.gso_packets += 1;
             account.segments += u64::from(segments);
             if longest_bytes > limit_bytes {
-                account.refuse(too_long(frame, longest_bytes as usize), segments.into());
+                account.count_dropped(too_long(frame, longest_bytes as usize), segments.into());
             } else if let Some(packet) = inlet.ends.frames.gso_packet(header, frame) {
                 inlet.enqueue(classed(packet, classify(frame)));
             } else {
@@ -43,10 +43,10 @@ pub(crate) fn take(
         }
         Err(_) if frame.len() > limit_bytes as usize => {
             let reason = match header.is_segmented() {
-                true => RejectReason::NOT_SEGMENTED,
+                true => reject::NOT_SEGMENTED,
                 false => too_long(frame, frame.len()),
             };
-            inlet.ends.account.refuse(reason, 1);
+            inlet.ends.account.count_dropped(reason, 1);
         }
         Err(why) => {
             let finished = match why {
@@ -54,27 +54,27 @@ pub(crate) fn take(
                     .map(drop)
                     .map_err(reject_reason),
                 // Its lengths differ from those of the frame, so no header is reliable.
-                SegmentError::Malformed => Err(RejectReason::MALFORMED),
-                _ => segment::finish_whole(header, frame).map_err(|_| RejectReason::MALFORMED),
+                SegmentError::Malformed => Err(reject::MALFORMED),
+                _ => segment::finish_whole(header, frame).map_err(|_| reject::MALFORMED),
             };
             let copied = finished.and_then(|()| {
                 let packet = inlet.ends.frames.packet(frame);
-                packet.map_err(|_| RejectReason::NO_FRAME)
+                packet.map_err(|_| reject::NO_FRAME)
             });
             match copied {
                 Ok(packet) => {
                     inlet.enqueue(described(packet, classify(frame), &inlet.ends.frames));
                 }
-                Err(reason) => inlet.ends.account.refuse(reason, 1),
+                Err(reason) => inlet.ends.account.count_dropped(reason, 1),
             }
         }
     }
 }
 
-fn reject_reason(error: ChecksumError) -> RejectReason {
+fn reject_reason(error: ChecksumError) -> &'static str {
     match error {
-        ChecksumError::UnknownProtocol => RejectReason::UNKNOWN_CHECKSUM,
-        ChecksumError::OutsideFrame | ChecksumError::Segmented => RejectReason::MALFORMED,
+        ChecksumError::UnknownProtocol => reject::UNKNOWN_CHECKSUM,
+        ChecksumError::OutsideFrame | ChecksumError::Segmented => reject::MALFORMED,
     }
 }
 
@@ -90,7 +90,7 @@ fn segment_at_once(
             return inlet
                 .ends
                 .account
-                .refuse(RejectReason::NO_FRAME, left.into());
+                .count_dropped(reject::NO_FRAME, left.into());
         };
         let written = inlet.ends.frames.with(&slot, |space| {
             let bytes = segmenter.write(frame, index, space)?;
@@ -103,7 +103,7 @@ fn segment_at_once(
             }
             _ => {
                 let _ = inlet.ends.frames.release(slot);
-                inlet.ends.account.refuse(RejectReason::MALFORMED, 1);
+                inlet.ends.account.count_dropped(reject::MALFORMED, 1);
             }
         }
     }

@@ -12,7 +12,7 @@ use taut_path::{DropReason, Packet, PacketSink};
 
 use super::pace::{Pace, Pacing};
 use super::{Capture, Generated, Inlet, More, Source};
-use crate::account::{Account, RejectReason};
+use crate::account::{Account, reject};
 use crate::frame_limit::FrameLimit;
 use crate::intake::classed;
 use crate::latency::SentTimes;
@@ -33,7 +33,7 @@ pub enum Content {
 }
 
 impl Content {
-    fn next(&mut self) -> Option<Result<&[u8], RejectReason>> {
+    fn next(&mut self) -> Option<Result<&[u8], &'static str>> {
         match self {
             Self::Capture(capture) => capture.next(),
             Self::Generated(generated) => Some(Ok(generated.next_frame())),
@@ -151,8 +151,8 @@ impl<P: Port, F: Frames> Feed<P, F> {
     }
 
     /// Counts a rejected frame. Ends if all frames are, because the next ones are the same.
-    fn reject(&mut self, reason: RejectReason, account: &mut Account) {
-        account.refuse(reason, 1);
+    fn reject(&mut self, reason: &'static str, account: &mut Account) {
+        account.count_dropped(reason, 1);
         self.rejected_in_row += 1;
         if self.rejected_in_row >= self.content.period() {
             self.left = 0;
@@ -213,19 +213,19 @@ fn packet_of(
     bytes: &[u8],
     frames: &impl Frames,
     limit: &FrameLimit,
-) -> Result<Packet, RejectReason> {
+) -> Result<Packet, &'static str> {
     if bytes.len() < HEADER_BYTES {
-        return Err(RejectReason::SHORTER_THAN_HEADER);
+        return Err(reject::SHORTER_THAN_HEADER);
     }
     if bytes.len() > limit.max_bytes(bytes) as usize {
         return Err(match limit.is_exceeded_by_tags(bytes, bytes.len()) {
-            true => RejectReason::TOO_LONG_TAGGED,
-            false => RejectReason::LONGER_THAN_MTU,
+            true => reject::TOO_LONG_TAGGED,
+            false => reject::LONGER_THAN_MTU,
         });
     }
     // A frame is free, so only the length can be invalid.
     let packet = frames.packet(bytes);
-    packet.map_err(|_: PoolError| RejectReason::LONGER_THAN_FRAME)
+    packet.map_err(|_: PoolError| reject::LONGER_THAN_FRAME)
 }
 
 #[cfg(test)]
@@ -270,14 +270,14 @@ mod tests {
     fn rejected_frames_are_counted_by_reason() {
         let pool = FramePool::new(4, 128);
         for (size_bytes, mtu_bytes, reason) in [
-            (100, 60, RejectReason::LONGER_THAN_MTU),
-            (200, 1_500, RejectReason::LONGER_THAN_FRAME),
+            (100, 60, reject::LONGER_THAN_MTU),
+            (200, 1_500, reject::LONGER_THAN_FRAME),
         ] {
             // Without end: further frames would be rejected for the same reason.
             let mut feed = feed(size_bytes, Pacing::Unpaced, mtu_bytes);
             let mut account = Account::default();
             assert!(feed.next(&pool, &mut account, 0).is_none());
-            let dropped = account.dropped_packets().get(reason.name());
+            let dropped = account.dropped_packets().get(reason);
             assert_eq!((dropped, account.received_packets), (Some(&1), 1));
             assert_eq!(feed.more(0), More::WhenFreed);
         }

@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use taut_linux::Port;
 use taut_path::{AnyLimit, AnyQdisc, Packet, PacketSink, Probe, Queue};
 
-use crate::account::{Account, RejectReason};
+use crate::account::{Account, reject};
 use crate::packet_ends::PacketEnds;
 
 pub use capture::{Capture, CaptureContents, read_capture};
@@ -113,7 +113,7 @@ impl<S: Source> Inlet<S> {
             self.queue.enqueue(packet, self.ends.now_ns, &mut self.ends);
         } else {
             let account = &mut self.ends.account;
-            account.refuse(RejectReason::LINK_DOWN, packet.segments().into());
+            account.count_dropped(reject::LINK_DOWN, packet.segments().into());
             self.ends.frames.freed(packet);
         }
     }

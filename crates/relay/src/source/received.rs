@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use taut_linux::Port;
 
 use super::{Inlet, More, Renewal, Source};
-use crate::account::{Account, RejectReason};
+use crate::account::{Account, reject};
 use crate::frame_limit::FrameLimit;
 use crate::intake;
 use crate::interface::Interface;
@@ -85,8 +85,8 @@ impl<I: Interface> Source for ReceivedFrames<I> {
     fn count_missed(&mut self, account: &mut Account) {
         let missed = self.interface.take_missed();
         account.received_packets += missed.buffer_full + missed.too_long;
-        account.refuse(RejectReason::RECEIVE_BUFFER_FULL, missed.buffer_full);
-        account.refuse(RejectReason::TOO_LONG, missed.too_long);
+        account.count_dropped(reject::RECEIVE_BUFFER_FULL, missed.buffer_full);
+        account.count_dropped(reject::TOO_LONG, missed.too_long);
     }
 
     fn reopen(&mut self, renewal: Renewal, port: &mut I::Port) -> io::Result<()> {

@@ -1,12 +1,9 @@
 //! The summary of a run, as JSON or text.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde_json::json;
-use taut_path::DropReason;
 use taut_path::limit::Unit;
-use taut_relay::account::RejectReason;
 use taut_relay::transmit::Outcome;
 use taut_report::layout::fold;
 use taut_report::number::{one_decimal, scaled};
@@ -23,9 +20,6 @@ pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCod
         return stdout::print(&text(outcome, options));
     }
     let (account, results) = (&outcome.account, &outcome.measurements);
-    let reasons = DropReason::ALL.into_iter().map(DropReason::name);
-    let reasons = reasons.chain(RejectReason::OF_FEED.map(RejectReason::name));
-    let dropped: BTreeMap<_, _> = reasons.map(|it| (it, account.dropped(it))).collect();
     let limit_bytes = results.limit_p50;
     stdout::print_json(&json!({
         "version": 1,
@@ -35,7 +29,7 @@ pub fn print(outcome: &Outcome, options: &Send, broken: Option<&str>) -> ExitCod
         "submitted_packets": account.received_packets,
         "completed_packets": account.completed_packets(),
         "uncertain_packets": account.uncertain_packets(),
-        "dropped_packets": dropped,
+        "dropped_packets": account.dropped_packets(),
         "unaccounted_packets": account.unaccounted_packets(),
         // `null` without a limit, or if it counts packets.
         "limit_bytes_p50": limit_bytes.filter(|_| outcome.limit_unit == Unit::Bytes),

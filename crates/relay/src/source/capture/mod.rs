@@ -8,7 +8,6 @@ mod records;
 
 use std::path::Path;
 
-use crate::account::RejectReason;
 use input::Input;
 use reader::Reader;
 use records::{Record, Records};
@@ -61,7 +60,7 @@ impl Capture {
     }
 
     /// Returns the next frame, or why it cannot be sent; `None` at the end of the capture.
-    pub(crate) fn next(&mut self) -> Option<Result<&[u8], RejectReason>> {
+    pub(crate) fn next(&mut self) -> Option<Result<&[u8], &'static str>> {
         if self.next == self.records.len() {
             match &mut self.again {
                 Some(0) => return None,

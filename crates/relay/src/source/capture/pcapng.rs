@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::reader::{Order, Reader};
 use super::records::{Packet, Records};
-use crate::account::RejectReason;
+use crate::account::reject;
 
 /// Type of a section header block, the same in both byte orders.
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -164,20 +164,20 @@ impl<'a> Section<'a> {
                 records.push(self.packet(interface, body));
             }
             ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => {
-                records.push(Err(RejectReason::MALFORMED));
+                records.push(Err(reject::MALFORMED));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn interface(&self, number: u32) -> Result<InterfaceBlock, RejectReason> {
+    fn interface(&self, number: u32) -> Result<InterfaceBlock, &'static str> {
         let described = self.interfaces.get(number as usize).copied().flatten();
-        described.ok_or(RejectReason::UNKNOWN_INTERFACE)
+        described.ok_or(reject::UNKNOWN_INTERFACE)
     }
 
     /// Returns the packet of a block without a timestamp.
-    fn simple_packet(&self, body: Range<usize>) -> Result<Packet, RejectReason> {
+    fn simple_packet(&self, body: Range<usize>) -> Result<Packet, &'static str> {
         let interface = self.interface(0)?;
         let original = self.order.u32(self.bytes, body.start);
         let captured = match interface.snap_bytes {
@@ -194,7 +194,7 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the packet of a block with a timestamp and options.
-    fn packet(&self, interface: u32, body: Range<usize>) -> Result<Packet, RejectReason> {
+    fn packet(&self, interface: u32, body: Range<usize>) -> Result<Packet, &'static str> {
         let (order, bytes) = (self.order, &self.bytes[..body.end]);
         let interface = self.interface(interface)?;
         let [high, low, captured, original] =
@@ -216,9 +216,9 @@ impl<'a> Section<'a> {
 }
 
 /// Returns the captured part of the rest of a block.
-fn captured_bytes(rest: Range<usize>, captured: u32) -> Result<Range<usize>, RejectReason> {
+fn captured_bytes(rest: Range<usize>, captured: u32) -> Result<Range<usize>, &'static str> {
     match captured as usize <= rest.len() {
         true => Ok(rest.start..rest.start + captured as usize),
-        false => Err(RejectReason::MALFORMED),
+        false => Err(reject::MALFORMED),
     }
 }

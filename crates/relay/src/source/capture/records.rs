@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::account::RejectReason;
+use crate::account::reject;
 
 /// Link type of Ethernet frames.
 const ETHERNET: u16 = 1;
@@ -15,7 +15,7 @@ const FCS_BYTES: u32 = 4;
 /// A packet of a file.
 pub(super) struct Packet {
     /// The captured bytes, as a range of the file, or why there are none.
-    pub data: Result<Range<usize>, RejectReason>,
+    pub data: Result<Range<usize>, &'static str>,
     /// Length on the wire, in bytes, with the FCS if it was captured.
     pub original: u32,
     pub has_fcs: bool,
@@ -28,7 +28,7 @@ pub(super) struct Packet {
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     /// The frame, as a range of the file, or why it cannot be sent.
-    pub frame: Result<Range<usize>, RejectReason>,
+    pub frame: Result<Range<usize>, &'static str>,
     /// Time after the first packet, in ns.
     pub due_ns: u64,
 }
@@ -44,7 +44,7 @@ pub(super) struct Records {
 
 impl Records {
     /// Adds a packet, or why one cannot be sent.
-    pub fn push(&mut self, packet: Result<Packet, RejectReason>) {
+    pub fn push(&mut self, packet: Result<Packet, &'static str>) {
         let time_ns = packet.as_ref().ok().and_then(|packet| packet.time_ns);
         let due_ns = self.times.offset_ns(time_ns);
         let frame = packet.and_then(|packet| self.frame(packet));
@@ -52,17 +52,17 @@ impl Records {
     }
 
     /// Returns the frame without its FCS, because the device appends one.
-    fn frame(&mut self, packet: Packet) -> Result<Range<usize>, RejectReason> {
+    fn frame(&mut self, packet: Packet) -> Result<Range<usize>, &'static str> {
         let fcs_bytes = if packet.has_fcs { FCS_BYTES } else { 0 };
         let frame_bytes = packet.original.saturating_sub(fcs_bytes) as usize;
         let data = packet.data?;
         match packet.link {
-            ETHERNET if frame_bytes > MAX_FRAME_BYTES => Err(RejectReason::LONGER_THAN_MTU),
-            ETHERNET if frame_bytes > data.len() => Err(RejectReason::TRUNCATED_IN_CAPTURE),
+            ETHERNET if frame_bytes > MAX_FRAME_BYTES => Err(reject::LONGER_THAN_MTU),
+            ETHERNET if frame_bytes > data.len() => Err(reject::TRUNCATED_IN_CAPTURE),
             ETHERNET => Ok(data.start..data.start + frame_bytes),
             link => {
                 self.other_links.insert(link);
-                Err(RejectReason::NOT_ETHERNET)
+                Err(reject::NOT_ETHERNET)
             }
         }
     }

@@ -77,7 +77,7 @@ fn all(found: CaptureContents) -> Vec<Result<Vec<u8>, &'static str>> {
     let mut capture = found.capture.with_passes(Some(1));
     let mut frames = Vec::new();
     while let Some(frame) = capture.next() {
-        frames.push(frame.map(<[u8]>::to_vec).map_err(RejectReason::name));
+        frames.push(frame.map(<[u8]>::to_vec));
     }
     frames
 }
