@@ -48,6 +48,40 @@ pub enum Event<'a> {
     },
 }
 
+impl Event<'_> {
+    /// Returns the message of an event of `device`, if it has one.
+    pub fn message(&self, device: &str) -> Option<String> {
+        Some(match self {
+            Self::Up => format!("{device} is up"),
+            Self::Down => format!(
+                "{device} is down, or has no carrier; waiting. Packets in flight are uncertain"
+            ),
+            Self::Removed { is_moved } => {
+                let what = match is_moved {
+                    true => "device moved to another network namespace",
+                    false => "device removed",
+                };
+                format!(
+                    "{device}: {what}; waiting for one of this name. Packets in flight are \
+                     uncertain"
+                )
+            }
+            Self::Renamed(former_name) => {
+                format!("{former_name}: renamed to {device}; the run continues")
+            }
+            Self::Returned => format!("{device}: device added again"),
+            Self::Mtu(mtu_bytes) => format!("{device}: MTU is now {mtu_bytes} bytes"),
+            Self::Stalled { age_ns, packets } => format!(
+                "{device}: stalled, the oldest of {packets} packets in flight is {} ms old; they \
+                 are uncertain, and the ring is reopened",
+                age_ns / 1_000_000
+            ),
+            Self::Failed(error) => format!("{error}; retrying"),
+            Self::Stopping { .. } => return None,
+        })
+    }
+}
+
 /// Ends a run, and receives its events.
 pub trait RunControl {
     /// Called at the beginning of each iteration. Returns `true` to accept no more packets.

@@ -98,8 +98,11 @@ impl RunControl for RowControl<'_> {
 
     fn event(&mut self, interface: &str, event: Event<'_>) {
         // The links of the experiment stay up.
-        if !matches!(event, Event::Up | Event::Stopping { .. }) {
-            say!("taut: {interface}: {event:?}");
+        if let Some(message) = event
+            .message(interface)
+            .filter(|_| !matches!(event, Event::Up))
+        {
+            say!("taut: {message}");
         }
     }
 }

@@ -136,11 +136,15 @@ fn run_with_messages<I: Interface>(
     Ok(ran?)
 }
 
+/// An Ethernet header.
+const HEADER_BYTES: u32 = 14;
+
 /// Ends the bridge at a time or an interrupt, and sends its messages to another thread.
 struct ForwardControl<'a> {
     send: Sender<String>,
     offloads: &'a mut OffloadHelper,
     end_ns: Option<u64>,
+    /// Longer frames cannot be received.
     max_frame_bytes: u32,
 }
 
@@ -150,49 +154,23 @@ impl RunControl for ForwardControl<'_> {
     }
 
     fn event(&mut self, interface: &str, event: Event<'_>) {
-        if let Some(text) = message(interface, &event, self.max_frame_bytes) {
-            let _ = self.send.send(text);
+        let max_bytes = self.max_frame_bytes;
+        let message = match event {
+            Event::Mtu(mtu_bytes) if mtu_bytes.saturating_add(HEADER_BYTES) > max_bytes => {
+                Some(format!(
+                    "{interface}: MTU is now {mtu_bytes} bytes; frames above {max_bytes} bytes \
+                     are dropped (too_long): use --driver af_packet"
+                ))
+            }
+            _ => event.message(interface),
+        };
+        if let Some(message) = message {
+            let _ = self.send.send(message);
         }
         if matches!(event, Event::Returned) {
             self.offloads.again(interface);
         }
     }
-}
-
-/// An Ethernet header.
-const HEADER_BYTES: u32 = 14;
-
-/// Returns the message for an event of `interface`, if it has one. Longer frames than
-/// `max_frame_bytes` cannot be received.
-fn message(interface: &str, event: &Event<'_>, max_frame_bytes: u32) -> Option<String> {
-    Some(match event {
-        Event::Up => format!("{interface} is up"),
-        Event::Down => format!("{interface} is down; waiting"),
-        Event::Removed { is_moved: false } => {
-            format!("{interface}: interface removed; waiting for one of this name")
-        }
-        Event::Removed { is_moved: true } => format!(
-            "{interface}: interface moved to another network namespace; waiting for one of this \
-             name"
-        ),
-        Event::Renamed(former_name) => {
-            format!("{former_name}: renamed to {interface}; forwarding continues")
-        }
-        Event::Returned => format!("{interface}: interface added again"),
-        Event::Mtu(mtu_bytes) if mtu_bytes.saturating_add(HEADER_BYTES) > max_frame_bytes => {
-            format!(
-                "{interface}: MTU is now {mtu_bytes} bytes; frames above {max_frame_bytes} bytes \
-                 are dropped (too_long): use --driver af_packet"
-            )
-        }
-        Event::Mtu(mtu_bytes) => format!("{interface}: MTU is now {mtu_bytes} bytes"),
-        Event::Stalled { age_ns, .. } => format!(
-            "{interface}: stalled, no completion for {} ms; reopening its ring",
-            age_ns / 1_000_000
-        ),
-        Event::Failed(error) => error.to_string(),
-        Event::Stopping { .. } => return None,
-    })
 }
 
 /// Returns the plan of a run, for `--dry-run`.

@@ -87,38 +87,15 @@ impl RunControl for Talk {
             Event::Up => self.is_down = false,
             _ => {}
         }
-        if let Some(message) = message(device, event) {
+        let message = match event {
+            Event::Stopping { packets } if interrupt::noted().is_some() => Some(format!(
+                "waiting for {packets} queued packets; a second signal ends immediately"
+            )),
+            _ => event.message(device),
+        };
+        if let Some(message) = message {
             self.line.clear();
             say!("taut: {message}");
         }
     }
-}
-
-fn message(device: &str, event: Event<'_>) -> Option<String> {
-    Some(match event {
-        Event::Up => format!("{device} is up: sending continues"),
-        Event::Down => {
-            format!("{device} is down, or has no carrier; waiting. Packets in flight are uncertain")
-        }
-        Event::Removed { is_moved } => {
-            let what = match is_moved {
-                true => "device moved to another network namespace",
-                false => "device removed",
-            };
-            format!("{device}: {what}; packets in flight are uncertain")
-        }
-        Event::Renamed(former_name) => {
-            format!("{former_name}: renamed to {device}; sending continues")
-        }
-        Event::Stalled { age_ns, packets } => format!(
-            "{device}: stalled, the oldest of {packets} packets in flight is {} ms old; they are \
-             uncertain, and the ring is reopened",
-            age_ns / 1_000_000
-        ),
-        Event::Failed(error) => format!("{error}; retrying"),
-        Event::Stopping { packets } if interrupt::noted().is_some() => {
-            format!("waiting for {packets} queued packets; a second signal ends immediately")
-        }
-        Event::Stopping { .. } | Event::Returned | Event::Mtu(_) => return None,
-    })
 }

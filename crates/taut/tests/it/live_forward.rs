@@ -420,14 +420,14 @@ fn added_interface_is_reopened_with_cap_net_raw() {
         assert!(status.contains(gone), "{gone} in {status}");
     }
     bench.remove_right_link();
-    forward.waits_for("b0: interface removed");
+    forward.waits_for("b0: device removed");
     bench.send(
         LEFT,
         VirtioNetHeader::default(),
         &frame([2, 0, 0, 0, 0, 99], 1, &[0x88; 100]),
     );
     bench.add_right_link();
-    forward.waits_for("b0: interface added again");
+    forward.waits_for("b0: device added again");
     forward.waits_for("b0 is up");
     assert!(stream(&bench, 5001, 1 << 20), "in both directions");
     let document = forward.end();
@@ -457,7 +457,7 @@ fn stalled_ring_is_reopened_with_cap_net_raw() {
         (0..frames).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
     };
     send(5);
-    forward.waits_for("reopening its ring");
+    forward.waits_for("the ring is reopened");
     shape(100_000_000);
     send(50);
     let arrived = receiver.count(&bytes, 50);

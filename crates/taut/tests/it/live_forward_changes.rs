@@ -38,7 +38,7 @@ fn renamed_interfaces_continue(arguments: &str) {
     let forward = bench.start(arguments);
     for (at, (from, to)) in [("b0", "wan0"), ("a0", "b0")].into_iter().enumerate() {
         link::rename(&bench.between, from, to).expect("renames");
-        forward.waits_for(&format!("{from}: renamed to {to}; forwarding continues"));
+        forward.waits_for(&format!("{from}: renamed to {to}; the run continues"));
         assert!(stream(&bench, 5001 + at as u16, 1 << 16), "{from} {to}");
     }
     ends_without_losses(&forward);
@@ -134,7 +134,7 @@ fn returned_interface_continues(arguments: &str) {
     let forward = bench.start(arguments);
     let elsewhere = NetNs::new().expect("namespace");
     link::set_namespace(&bench.between, "b0", &elsewhere).expect("moves");
-    forward.waits_for("b0: interface moved to another network namespace");
+    forward.waits_for("b0: device moved to another network namespace");
     link::set_namespace(&elsewhere, "b0", &bench.between).expect("moves");
     link::set_up(&bench.between, "b0").expect("up");
     forward.waits_for("b0 is up");

@@ -130,11 +130,11 @@ fn sockets_are_reopened_with_cap_net_raw() {
     }
     assert!(stream(&bench, 5001, 1 << 16), "in both directions");
     bench.remove_right_link();
-    forward.waits_for("b0: interface removed");
+    forward.waits_for("b0: device removed");
     let lost = frame(TO, 1, &[0x88; 100]);
     bench.send(LEFT, VirtioNetHeader::default(), &lost);
     bench.add_right_link();
-    forward.waits_for("b0: interface added again");
+    forward.waits_for("b0: device added again");
     forward.waits_for("b0 is up");
     assert!(stream(&bench, 5002, 1 << 20), "in both directions");
     let document = forward.end();
@@ -255,7 +255,7 @@ fn stalled_af_xdp_ring_is_reopened() {
     world.shape(1_000);
     let bytes = frame(TO, 1, &[0x88; 1_400]);
     (0..20).for_each(|_| bench.send(LEFT, VirtioNetHeader::default(), &bytes));
-    forward.waits_for("reopening its ring");
+    forward.waits_for("the ring is reopened");
     // The kernel still holds these frames; after a close, the queue would be busy.
     let receiver = bench.receiver(RIGHT);
     world.shape(100_000_000);
