@@ -594,13 +594,6 @@ taut_status taut_halves_reset(struct taut_sender *sender,
                               struct taut_completer *completer,
                               uint64_t now_ns);
 
-// As `taut_dql_repair`, while neither thread queues or completes.
-taut_status taut_halves_repair(struct taut_sender *sender,
-                               struct taut_completer *completer,
-                               uint32_t in_flight,
-                               uint64_t now_ns,
-                               int64_t *excess);
-
 // Initialises a coalescer; with a period of 0, it reports everything at once.
 taut_status taut_coalescer_init(struct taut_coalescer *coalescer,
                                 uint64_t period_ns);

@@ -212,26 +212,3 @@ pub unsafe extern "C" fn taut_halves_reset(
     };
     reset().into()
 }
-
-/// As `taut_dql_repair`, while neither thread queues or completes.
-///
-/// # Safety
-/// Each points to the type in its declaration; `excess` can be null.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_halves_repair(
-    sender: *mut Sender,
-    completer: *mut Completer,
-    in_flight: u32,
-    now_ns: u64,
-    excess: *mut i64,
-) -> Status {
-    let repair = || {
-        // SAFETY: guaranteed by the caller; they are different types, so different memory.
-        let (tx, rx) = unsafe { (get_mut(sender)?, get_mut(completer)?) };
-        Ok::<_, Status>(rx.repair(tx, in_flight, now_ns)?)
-    };
-    // SAFETY: guaranteed by the caller.
-    repair()
-        .map(|units| unsafe { answer(excess, units) })
-        .into()
-}
