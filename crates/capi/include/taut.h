@@ -814,14 +814,6 @@ taut_status taut_queue_set(struct taut_queue *queue,
                            char *error,
                            size_t error_bytes);
 
-// Reads a setting or a metric by its name in sysfs: those of `taut_queue_set`, and "inflight",
-// "stall_cnt", "stall_max" (ms). `error` receives the existing names, and can be null.
-taut_status taut_queue_get(struct taut_queue *queue,
-                           const char *name,
-                           uint64_t *value,
-                           char *error,
-                           size_t error_bytes);
-
 // Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
 taut_status taut_queue_set_coalesce_ns(struct taut_queue *queue,
                                        uint64_t coalesce_ns);

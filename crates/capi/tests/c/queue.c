@@ -116,10 +116,10 @@ static void refuses_what_cannot_be(void) {
     CHECK(taut_queue_free(NULL, 0) == TAUT_STATUS_NULL);
 }
 
-static uint64_t got(taut_queue *queue, const char *name) {
-    uint64_t value = UINT64_MAX;
-    CHECK(taut_queue_get(queue, name, &value, error, sizeof error) == TAUT_STATUS_OK);
-    return value;
+static taut_queue_stats stats_of(taut_queue *queue) {
+    taut_queue_stats stats;
+    CHECK(taut_queue_read_stats(queue, &stats) == TAUT_STATUS_OK);
+    return stats;
 }
 
 /* A budget of reaping, a coalescing interval, and a ring that loses what it was given. */
@@ -148,43 +148,45 @@ static void options_hold_and_a_repair_starts_again(void) {
     options.stall_threshold_ns = 500000000;
     taut_queue *queue = taut_queue_new("pfifo", "100k", &ring, &sink, 8, &options, 0, error, sizeof error);
     CHECK(queue != NULL);
-    CHECK(got(queue, "stall_thrs") == 500 && got(queue, "limit") == 102400);
+    CHECK(stats_of(queue).limit == 102400);
     for (uint32_t frame = 0; frame < 8; frame++) {
         taut_packet packet = {frame, 1000, 0, 0, 0, 0};
         CHECK(taut_queue_enqueue(queue, &packet, 1000) == TAUT_STATUS_OK);
     }
     CHECK(taut_queue_run(queue, 1000, NULL) == TAUT_STOPPED_IDLE);
-    CHECK(got(queue, "inflight") == 8000);
+    CHECK(stats_of(queue).in_flight == 8000);
     device.done = 4;
     CHECK(taut_queue_complete(queue, 2000, &done) == TAUT_STATUS_OK);
     CHECK(done.packets == 2 && done.more_pending);
     /* The first goes through at once; the second waits for the period. */
-    CHECK(got(queue, "inflight") == 6000);
+    CHECK(stats_of(queue).in_flight == 6000);
     CHECK(taut_queue_complete(queue, 3000, &done) == TAUT_STATUS_OK && done.packets == 2);
-    CHECK(got(queue, "inflight") == 6000);
+    CHECK(stats_of(queue).in_flight == 6000);
     CHECK(taut_queue_next_wakeup_ns(queue) == 1002000);
     CHECK(taut_queue_complete(queue, 1002000, &done) == TAUT_STATUS_OK);
-    CHECK(got(queue, "inflight") == 4000);
+    CHECK(stats_of(queue).in_flight == 4000);
     CHECK(taut_queue_set_coalesce_ns(queue, 0) == TAUT_STATUS_OK);
     device.done = 1;
     CHECK(taut_queue_complete(queue, 1003000, &done) == TAUT_STATUS_OK);
-    CHECK(got(queue, "inflight") == 3000);
+    CHECK(stats_of(queue).in_flight == 3000);
 
     /* Two of the three that are left are lost. */
     CHECK(taut_queue_complete(queue, 600000000, &done) == TAUT_STATUS_OK && done.stalled);
-    CHECK(got(queue, "stall_cnt") == 1);
+    CHECK(stats_of(queue).stalls == 1);
     int64_t excess = 0;
     CHECK(taut_queue_repair(queue, 1, 1000, 600000000, &excess) == TAUT_STATUS_OK && excess == 2000);
-    CHECK(got(queue, "inflight") == 1000 && got(queue, "limit") == 102400);
+    CHECK(stats_of(queue).in_flight == 1000 && stats_of(queue).limit == 102400);
     CHECK(taut_queue_repair(queue, 1, UINT32_MAX, 600000000, NULL) == TAUT_STATUS_TOO_MUCH_IN_FLIGHT);
 
-    uint64_t value;
-    CHECK(taut_queue_get(queue, "limits", &value, error, sizeof error) == TAUT_STATUS_BAD_SPEC);
+    CHECK(taut_queue_set(queue, "limits", "1", error, sizeof error) == TAUT_STATUS_BAD_SPEC);
     CHECK(strstr(error, "limit_max") != NULL);
-    CHECK(taut_queue_get(queue, NULL, &value, error, sizeof error) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_set(queue, NULL, "1", error, sizeof error) == TAUT_STATUS_NULL);
     CHECK(strcmp(error, taut_status_text(TAUT_STATUS_NULL)) == 0);
-    CHECK(taut_queue_get(queue, "limit", NULL, NULL, 0) == TAUT_STATUS_NULL);
-    CHECK(taut_queue_get(NULL, "limit", &value, NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_set(queue, "limit", NULL, NULL, 0) == TAUT_STATUS_NULL);
+    CHECK(taut_queue_set(NULL, "limit", "1", NULL, 0) == TAUT_STATUS_NULL);
+    /* The effect of a setting. */
+    CHECK(taut_queue_set(queue, "limit", "2000", error, sizeof error) == TAUT_STATUS_OK);
+    CHECK(stats_of(queue).limit == 2000);
     CHECK(taut_queue_set_coalesce_ns(NULL, 0) == TAUT_STATUS_NULL);
     /* Also the two that the repair considered lost: the driver might still read them. */
     CHECK(taut_queue_free(queue, 600000000) == TAUT_STATUS_OK);

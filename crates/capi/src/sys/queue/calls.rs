@@ -193,35 +193,6 @@ pub unsafe extern "C" fn taut_queue_set(
     }
 }
 
-/// Reads a setting or a metric by its name in sysfs: those of `taut_queue_set`, and "inflight",
-/// "stall_cnt", "stall_max" (ms). `error` receives the existing names, and can be null.
-///
-/// # Safety
-/// `queue` was created by `taut_queue_new`, `name` is a string, `value` points to a number.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_get(
-    queue: *mut Handle,
-    name: *const c_char,
-    value: *mut u64,
-    error: *mut c_char,
-    error_bytes: usize,
-) -> Status {
-    // SAFETY: guaranteed by the caller.
-    let error_text = unsafe { ErrorText::new(error, error_bytes) };
-    if value.is_null() {
-        return error_text.status(Status::Null);
-    }
-    // SAFETY: guaranteed by the caller.
-    let tunable = match unsafe { read(name) }.map(Tunable::by_name) {
-        Ok(Ok(tunable)) => tunable,
-        Ok(Err(why)) => return error_text.why(Status::BadSpec, why),
-        Err(status) => return error_text.status(status),
-    };
-    let found = enter(queue, |it| it.queue.read(tunable));
-    // SAFETY: guaranteed by the caller.
-    found.map(|found| unsafe { answer(value, found) }).into()
-}
-
 /// Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
 ///
 /// # Safety
