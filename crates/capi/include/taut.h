@@ -814,10 +814,6 @@ taut_status taut_queue_set(struct taut_queue *queue,
                            char *error,
                            size_t error_bytes);
 
-// Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
-taut_status taut_queue_set_coalesce_ns(struct taut_queue *queue,
-                                       uint64_t coalesce_ns);
-
 // Corrects the ledger to the content of the ring, after completions were lost, and restarts the
 // queue; the limit stays. `excess` is null, or receives the units that the ledger had in
 // excess. The queue keeps a frame that it wrote off until `reap` returns it. Its completion is not

@@ -30,12 +30,6 @@ impl Coalescer {
         self.period_ns
     }
 
-    /// Changes the period, including the current one. Pending units stay pending until the next
-    /// [`add`](Coalescer::add) or [`poll`](Coalescer::poll).
-    pub fn set_period_ns(&mut self, period_ns: u64) {
-        self.period_ns = period_ns;
-    }
-
     /// Adds the units of a completion batch. Returns the sum if it is released now. `limit` is the
     /// current limit, in units.
     ///

@@ -45,7 +45,6 @@ static void rejects(taut_queue *queue, taut_status status) {
     CHECK(taut_queue_next_wakeup_ns(queue) == UINT64_MAX);
     CHECK(taut_queue_reset(queue, 0) == status);
     CHECK(taut_queue_set(queue, "limit", "1", NULL, 0) == status);
-    CHECK(taut_queue_set_coalesce_ns(queue, 0) == status);
     CHECK(taut_queue_repair(queue, 0, 0, 0, NULL) == status);
     CHECK(taut_queue_read_stats(queue, &stats) == status);
     CHECK(taut_queue_driver_error(queue) == 0);

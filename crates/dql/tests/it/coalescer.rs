@@ -90,16 +90,6 @@ fn reset_forgets_pending_units_and_keeps_the_period() {
 }
 
 #[test]
-fn period_can_change_while_it_runs() {
-    let mut coalescer = Coalescer::new(100);
-    assert_eq!(coalescer.add(1, NO_LIMIT, 0), Some(1));
-    assert_eq!(coalescer.add(2, NO_LIMIT, 1), None);
-    coalescer.set_period_ns(50);
-    assert_eq!(coalescer.next_wakeup(), Some(50));
-    assert_eq!(coalescer.poll(50), Some(2));
-}
-
-#[test]
 fn extreme_amounts_and_times_do_not_overflow() {
     let mut coalescer = Coalescer::new(u64::MAX);
     assert_eq!(coalescer.add(1, NO_LIMIT, u64::MAX), Some(1));

@@ -1,6 +1,6 @@
 //! The settings of the completing half, and the queue as it sees it.
 
-use taut_dql::{Coalescer, Config};
+use taut_dql::Config;
 
 use super::admission::Admission;
 use super::complete::CompleteHalf;
@@ -90,14 +90,6 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
             Tunable::StallThresholdMs => self.stalls.threshold_ns() / NS_PER_MS,
             Tunable::StallCnt => self.stalls.count(),
             Tunable::StallMax => self.stalls.longest_ns() / NS_PER_MS,
-        }
-    }
-
-    pub(super) fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
-        match &mut self.coalescer {
-            Some(coalescer) => coalescer.set_period_ns(coalesce_ns),
-            None if coalesce_ns > 0 => self.coalescer = Some(Coalescer::new(coalesce_ns)),
-            None => {}
         }
     }
 }

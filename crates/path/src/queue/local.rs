@@ -155,11 +155,6 @@ impl<D, L: Limit, Q: Qdisc, P: Probe> Queue<D, L, Q, P> {
         self.complete.read(tunable, &self.shared)
     }
 
-    /// Sets the coalescing interval of completions, in ns; 0 passes on each batch immediately.
-    pub fn set_coalesce_ns(&mut self, coalesce_ns: u64) {
-        self.complete.set_coalesce_ns(coalesce_ns);
-    }
-
     /// Returns the rule that computes the limit. For the current limit in units, see
     /// [`snapshot`](Self::snapshot).
     pub fn limit(&self) -> &L {

@@ -193,18 +193,6 @@ pub unsafe extern "C" fn taut_queue_set(
     }
 }
 
-/// Sets the interval at which completions are reported to the limit, in ns; 0 reports each batch.
-///
-/// # Safety
-/// `queue` was created by `taut_queue_new`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn taut_queue_set_coalesce_ns(
-    queue: *mut Handle,
-    coalesce_ns: u64,
-) -> Status {
-    enter(queue, |it| it.queue.set_coalesce_ns(coalesce_ns)).into()
-}
-
 /// Corrects the ledger to the content of the ring, after completions were lost, and restarts the
 /// queue; the limit stays. `excess` is null, or receives the units that the ledger had in
 /// excess. The queue keeps a frame that it wrote off until `reap` returns it. Its completion is not
