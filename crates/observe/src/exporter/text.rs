@@ -24,9 +24,6 @@ pub fn page(inventory: &Result<Inventory, String>, sampler: &LiveSampler<Histogr
     let help = "Files of queues that could not be read.";
     family(&mut out, "taut_exporter_problems", "gauge", help);
     let _ = writeln!(out, "taut_exporter_problems {problems}");
-    let help = "Times that what is in flight was sampled.";
-    family(&mut out, "taut_exporter_samples_total", "counter", help);
-    let _ = writeln!(out, "taut_exporter_samples_total {}", sampler.rounds());
     out
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -59,7 +59,6 @@ struct SharedSamples<C> {
     settings: LiveSettings<C>,
     queues: Mutex<Vec<SampledQueue<C>>>,
     stop: AtomicBool,
-    rounds: AtomicU64,
 }
 
 impl<C: Collector> LiveSampler<C> {
@@ -79,7 +78,6 @@ impl<C: Collector> LiveSampler<C> {
             settings,
             queues: Mutex::default(),
             stop: AtomicBool::new(false),
-            rounds: AtomicU64::new(0),
         });
         shared.update(inventory);
         let builder = thread::Builder::new().name("sampler".to_owned());
@@ -99,11 +97,6 @@ impl<C: Collector> LiveSampler<C> {
     /// Returns the existing queues, with their samples so far.
     pub fn queues(&self) -> Vec<SampledQueue<C>> {
         self.shared.lock().clone()
-    }
-
-    /// Returns how often all queues were read.
-    pub fn rounds(&self) -> u64 {
-        self.shared.rounds.load(Ordering::Relaxed)
     }
 }
 
@@ -164,7 +157,6 @@ impl<C: Collector> SharedSamples<C> {
             samples.clear();
             sampler.round(|index, at_ns, sample| samples.push((index, at_ns, sample)));
             self.add(&samples);
-            self.rounds.fetch_add(1, Ordering::Relaxed);
             if now_ns >= paths_ns {
                 paths_ns = now_ns + PATHS_INTERVAL_NS;
                 self.read_paths(now_ns);

@@ -116,5 +116,4 @@ fn live_sampler_collects_until_it_is_dropped() {
     }
     let queue = sampler.queues().remove(0);
     assert_eq!(queue.row.limits.in_flight, Some(60));
-    assert!(sampler.rounds() >= 20);
 }
