@@ -34,6 +34,16 @@ impl From<toml::de::Error> for ScenarioError {
     }
 }
 
+/// Another error than one of a file is the inner error.
+impl From<ScenarioError> for io::Error {
+    fn from(error: ScenarioError) -> Self {
+        match error {
+            ScenarioError::Io(error) => error,
+            error => Self::other(error),
+        }
+    }
+}
+
 /// A testbed has contradictory settings, or a fault.
 impl From<TestbedError> for ScenarioError {
     fn from(error: TestbedError) -> Self {

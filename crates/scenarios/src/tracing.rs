@@ -1,6 +1,6 @@
 //! Selection and tracing of a scenario's rows.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use crate::error::ScenarioError;
 use crate::run::{AnyRun, Progress};
@@ -48,17 +48,36 @@ pub fn check(run: &dyn AnyRun, tap: Tap, part: &str) -> Result<(), ScenarioError
     matching_rows(run, tap, part).map(drop)
 }
 
+/// Fails after an interrupt, so that an incomplete file is discarded.
+struct UntilInterrupted<'a> {
+    out: &'a mut dyn Write,
+    check: &'a dyn Fn() -> io::Result<()>,
+}
+
+impl Write for UntilInterrupted<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        (self.check)()?;
+        self.out.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Runs the rows of `run` with `part` in their names and writes what `tap` records to `out`, which
-/// should be buffered. Returns the number of bytes.
+/// should be buffered. `check` returns an error after an interrupt. Returns the number of bytes.
 ///
 /// # Errors
-/// If no row matches, a row fails, or `out` cannot be written.
+/// If no row matches, a row or `check` fails, or `out` cannot be written.
 pub fn write(
     run: &dyn AnyRun,
     (tap, part): (Tap, &str),
     out: &mut dyn Write,
+    check: &dyn Fn() -> io::Result<()>,
     progress: Progress,
 ) -> Result<u64, ScenarioError> {
+    let out = &mut UntilInterrupted { out, check };
     let rows = matching_rows(run, tap, part)?;
     let Document { scenario, seed, .. } = run.document();
     let version = env!("CARGO_PKG_VERSION");

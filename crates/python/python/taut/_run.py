@@ -137,7 +137,7 @@ def trace(
     """Writes the events of the queues of a scenario to a file, for `replay`.
 
     Includes only rows whose names contain `row`. Returns the size of the file in bytes.
-    docs/trace-format.md describes the format. An incomplete file is named PATH.unfinished.
+    docs/trace-format.md describes the format. The file replaces PATH when it is complete.
     """
     text = _taut.with_settings(scenario_text(scenario), list(settings.items()))
     return _taut.trace(text, os.fspath(path), seed, row, listener(progress))

@@ -20,7 +20,13 @@ fn traced(name: &str, replaced: &[(&str, &str)], rows: &str) -> Result<Vec<u8>, 
     let text = file_with(name, replaced);
     let mut out = Vec::new();
     let run = prepare(&text, Some(3))?;
-    let bytes = write(&*run, (Tap::Queue, rows), &mut out, &mut |_, _, _| {})?;
+    let bytes = write(
+        &*run,
+        (Tap::Queue, rows),
+        &mut out,
+        &|| Ok(()),
+        &mut |_, _, _| {},
+    )?;
     assert_eq!(bytes, out.len() as u64);
     Ok(out)
 }
@@ -170,12 +176,28 @@ fn full_disk_is_an_error() {
         &*run,
         (Tap::Queue, "ramp-up"),
         &mut Full(500),
+        &|| Ok(()),
         &mut |_, _, _| {},
     );
     match error {
         Err(ScenarioError::Io(error)) => assert_eq!(error.kind(), io::ErrorKind::StorageFull),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn trace_ends_at_an_interrupt() {
+    let text = file_with("limit-over-time", &[("duration", "\"10ms\"")]);
+    let run = prepare(&text, None).expect("a valid file");
+    let mut out = Vec::new();
+    let interrupted = || Err(io::Error::other("interrupted"));
+    let selected = (Tap::Queue, "ramp-up");
+    let error = write(&*run, selected, &mut out, &interrupted, &mut |_, _, _| {});
+    let error = io::Error::from(error.expect_err("the interrupt"));
+    assert_eq!(
+        (error.to_string(), out.len()),
+        ("interrupted".to_owned(), 0)
+    );
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use clap::Args;
 use taut_report::document::Document;
 use taut_report::page::{Origin, command_line};
-use taut_scenarios::error::ScenarioError;
 use taut_scenarios::run::{AnyRun, all_cores};
 use taut_scenarios::show::{page, text};
 use taut_scenarios::sweep::Swept;
@@ -86,29 +85,19 @@ pub struct Output {
     pub trace_row: Option<String>,
 }
 
-/// Fails after an interrupt, so that an incomplete trace is discarded.
-struct UntilInterrupted<'a>(&'a mut dyn Write);
-
-impl Write for UntilInterrupted<'_> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        if interrupt::noted().is_some() {
-            return Err(io::Error::other("interrupted"));
-        }
-        self.0.write(buffer)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 /// Writes the events of the selected tap and rows of `run`. Returns the number of bytes.
 fn tap(run: &dyn AnyRun, selected: (Tap, &str), out: &mut dyn Write) -> io::Result<u64> {
-    let mut out = UntilInterrupted(out);
-    tracing::write(run, selected, &mut out, &mut progress_line()).map_err(|error| match error {
-        ScenarioError::Io(error) => error,
-        other => io::Error::other(other),
-    })
+    let check = || match interrupt::noted() {
+        Some(_) => Err(io::Error::other("interrupted")),
+        None => Ok(()),
+    };
+    Ok(tracing::write(
+        run,
+        selected,
+        out,
+        &check,
+        &mut progress_line(),
+    )?)
 }
 
 impl Output {
