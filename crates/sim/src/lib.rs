@@ -11,7 +11,6 @@ pub mod error;
 pub mod multi_queue_bench;
 pub mod nic;
 mod note;
-pub mod pause_bench;
 pub mod pcap;
 pub mod queue;
 pub mod replay;

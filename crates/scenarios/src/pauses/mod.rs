@@ -1,15 +1,26 @@
 //! Effect of a thread's pause on a limit: rings, link rates and lengths of the pause.
+//!
+//! A pause delays everything that the paused thread does until the pause ends. The device continues
+//! meanwhile: it sends what is in its ring, and its interrupts remain pending. A run is therefore a
+//! completion trace: a pause of the thread is a long time between interrupts, and a pause of the
+//! sender is a long return delay.
 
 mod summary;
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
 use taut_path::limit::{Limit, Unit};
 
 use crate::prelude::*;
 use crate::serde_text::as_texts;
 use crate::validation::{MAX_DURATION, Validation};
-use taut_sim::pause_bench::{Pause, PauseBenchConfig, PauseReport, Paused, observe};
+use taut_sim::completion_trace::{
+    CompletionTrace, Detail, Interval, Intervals, TraceReport, observe,
+};
+use taut_sim::convergence::limit_at;
+use taut_sim::rng::Rng;
 use taut_sim::single_queue_bench::Rule;
 
 /// Maximum values of one setting: a longer table is unreadable.
@@ -34,7 +45,6 @@ settings! {
         /// Lengths of the one pause of a case.
         pauses: Vec<Time> => validation::each(1..=MAX_VALUES, validation::within(PAUSES)),
         /// The pausing thread: `sender`, or `thread`, which sends and completes.
-        #[serde(with = "as_texts")]
         paused: Vec<Paused> => validation::each_once(1..=2, "thread"),
         /// Lengths of periodic pauses.
         periodic_pauses: Vec<Time> => validation::each(0..=MAX_VALUES, validation::within(PAUSES)),
@@ -62,8 +72,36 @@ fn longer_than(pauses: &[Time]) -> impl Fn(&str, &[Time]) -> Validation {
     }
 }
 
-/// The limit is sampled at these times after the end of a pause, in ns.
-const SAMPLES_NS: [u64; 3] = [100_000_000, 1_000_000_000, 10_000_000_000];
+/// The thread that pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Paused {
+    /// The sender alone: completions continue, and nothing new is sent.
+    Sender,
+    /// The one thread that sends and completes.
+    Thread,
+}
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// When a thread pauses.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    paused: Paused,
+    length_ns: u64,
+    /// From the start of a pause to the start of the next, in ns; one pause if `None`.
+    every_ns: Option<u64>,
+}
+
+/// Time from a completion that makes room to the send, in ns: that of a softirq or a wake-up.
+const SEND_DELAY_NS: u64 = 2_000;
+
+/// A run with more interrupts would need gigabytes for its trace.
+const MAX_INTERRUPTS: u64 = 1 << 25;
 
 /// A run after periodic pauses has this many of their periods at least.
 const PERIODS: u64 = 3;
@@ -90,38 +128,94 @@ impl PausesSettings {
         pauses
     }
 
-    fn bench(&self, case: &PausesCase, pause: Option<Pause>, seed: u64) -> PauseBenchConfig {
-        let warm_ns = self.warm_up.0;
-        let paused_ns = pause.map_or(0, |pause| pause.length_ns);
+    /// Returns the end of a run, in ns.
+    fn end_ns(&self, pause: Option<&Pause>) -> u64 {
+        let pause_ns = pause.map_or(0, |pause| pause.length_ns);
         let every_ns = pause.and_then(|pause| pause.every_ns).unwrap_or(0);
-        let after_ns = self.after.0.max(every_ns.saturating_mul(PERIODS));
-        PauseBenchConfig {
-            rate_bits_per_s: case.rate.0,
-            ring_slots: case.ring,
-            object_bytes: self.size.0 as u32,
-            interrupt_ns: self.interval.0,
-            seed,
-            pause,
-            warm_ns,
-            mean_ns: self.after.0,
-            samples_ns: SAMPLES_NS.to_vec(),
-            end_ns: warm_ns.saturating_add(paused_ns).saturating_add(after_ns),
+        self.warm_up.0 + pause_ns + self.after.0.max(every_ns * PERIODS)
+    }
+
+    /// Runs `case` with the pauses of `pause`, the first at the end of the warm-up.
+    fn observe(
+        &self,
+        case: &PausesCase,
+        pause: Option<&Pause>,
+        seed: u64,
+    ) -> Result<TraceReport, ScenarioError> {
+        let end_ns = self.end_ns(pause);
+        let interrupts = end_ns / self.interval.0;
+        if interrupts > MAX_INTERRUPTS {
+            return Err(ScenarioError::Setting(format!(
+                "interval makes {interrupts} interrupts until the end; allowed: at most \
+                 {MAX_INTERRUPTS}"
+            )));
         }
+        let trace = CompletionTrace {
+            id: String::new(),
+            rates: vec![(0, case.rate.0 / 8)],
+            sizes: vec![self.size.0 as u32],
+            budget: 0,
+            poll_ns: 0,
+            bursts: Vec::new(),
+            warm_ns: self.warm_up.0,
+            end_ns,
+            utilisation: 1.0,
+            changes_ns: Vec::new(),
+            queues: vec![self.intervals(pause, seed, end_ns)],
+        };
+        let detail = Detail {
+            slots: case.ring,
+            coalesce_ns: case.rule.coalesce_ns,
+            sample_ns: 0,
+            ..Detail::FULL
+        };
+        Ok(observe(&trace, case.rule.limit.clone(), detail)?)
+    }
+
+    /// Returns the interrupts until `end_ns`. Each differs from the mean interval by at most a
+    /// tenth, if no pause delays it.
+    fn intervals(&self, pause: Option<&Pause>, seed: u64, end_ns: u64) -> Intervals {
+        let (mut rng, mut intervals) = (Rng::new(seed), Intervals::default());
+        while intervals.total_ns() < end_ns {
+            let from_ns = intervals.total_ns();
+            let gap_ns = rng.near(self.interval.0, self.interval.0 / 10);
+            let at_ns = self.after_pause(pause, from_ns + gap_ns, false);
+            let back_ns = self.after_pause(pause, at_ns + SEND_DELAY_NS, true);
+            intervals.push(Interval {
+                gap_ns: at_ns - from_ns,
+                delay_ns: back_ns - at_ns,
+            });
+        }
+        intervals
+    }
+
+    /// Returns the time at which the sender or the completer does the work of `at_ns`, in ns.
+    fn after_pause(&self, pause: Option<&Pause>, at_ns: u64, is_sender: bool) -> u64 {
+        let pause = pause.filter(|pause| is_sender || pause.paused == Paused::Thread);
+        let (Some(pause), Some(since_ns)) = (pause, at_ns.checked_sub(self.warm_up.0)) else {
+            return at_ns;
+        };
+        let start_ns = pause.every_ns.map_or(0, |every| since_ns / every * every);
+        at_ns.max(self.warm_up.0 + start_ns + pause.length_ns)
     }
 
     fn row(
         &self,
         case: &PausesCase,
         pause: &Pause,
-        report: &PauseReport,
-        whole: &PauseReport,
+        report: &TraceReport,
+        whole: &TraceReport,
     ) -> Value {
+        let (limits, warm_ns) = (&report.limit_changes, self.warm_up.0);
         let is_off = case.rule.limit.is_off();
-        let limit_before = (!is_off).then_some(report.limit_before);
-        let ratio = |at: usize| {
-            let limit = report.limits.get(at)?;
-            Some(f64::from(*limit) / f64::from(limit_before?.max(1)))
+        let limit_before = (!is_off).then(|| limit_at(limits, warm_ns));
+        let ratio = |after_ns: u64| {
+            let at_ns = warm_ns + pause.length_ns + after_ns;
+            let limit_before = limit_before.filter(|_| at_ns <= self.end_ns(Some(pause)))?;
+            Some(f64::from(limit_at(limits, at_ns)) / f64::from(limit_before.max(1)))
         };
+        let changes = limits.iter().filter(|it| it.0 >= warm_ns).map(|it| it.1);
+        let limit_peak = limit_before.map(|before| changes.fold(before, u32::max));
         // A ring that is too small for its link stops the queue without pauses too.
         let added = report.ring_stops as i64 - whole.ring_stops as i64;
         let ring = ring_units(case.rule.limit.unit(), case.ring, self.size) as f64;
@@ -133,12 +227,11 @@ impl PausesSettings {
             "pause_ms": pause.length_ns as f64 / 1e6,
             "every_ms": pause.every_ns.map(|every_ns| every_ns as f64 / 1e6),
             "limit_before": limit_before,
-            "ratio_0.1s": ratio(0),
-            "ratio_1s": ratio(1),
-            "ratio_10s": ratio(2),
-            "mean_ratio": report.in_flight_mean / whole.in_flight_mean.max(1.0),
-            "held_peak": report.in_flight_peak,
-            "limit_peak_of_ring": (!is_off).then(|| f64::from(report.limit_peak) / ring),
+            "ratio_0.1s": ratio(100_000_000),
+            "ratio_1s": ratio(1_000_000_000),
+            "ratio_10s": ratio(10_000_000_000),
+            "mean_ratio": report.in_flight_mean_bytes / whole.in_flight_mean_bytes.max(1.0),
+            "limit_peak_of_ring": limit_peak.map(|peak| f64::from(peak) / ring),
             "ring_stops": report.ring_stops,
             "ring_stops_added": added,
             "busy": report.utilisation,
@@ -192,10 +285,10 @@ impl Scenario for PausesSettings {
 
     /// Returns a row for each pause, compared with the same run without one.
     fn run(&self, case: &PausesCase, seed: u64) -> Result<Results, ScenarioError> {
-        let whole = observe(&self.bench(case, None, seed), &case.rule)?;
+        let whole = self.observe(case, None, seed)?;
         let mut found = Results::default();
         for pause in &case.pauses {
-            let report = observe(&self.bench(case, Some(*pause), seed), &case.rule)?;
+            let report = self.observe(case, Some(pause), seed)?;
             found.rows.push(self.row(case, pause, &report, &whole));
         }
         Ok(found)

@@ -23,7 +23,6 @@ pub use optimum::{GRID_BYTES, smallest_sufficient_limit};
 pub use random::SplitMix;
 pub use report::TraceReport;
 pub use run::observe;
-pub(crate) use source::{SATURATED, TraceSource};
 
 /// A number of objects at once, repeated periodically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

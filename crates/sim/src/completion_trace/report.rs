@@ -31,6 +31,8 @@ pub struct TraceReport {
     pub losses: Vec<(u64, u64)>,
     /// Each change of the first queue's limit: (ns, bytes).
     pub limit_changes: Vec<(u64, u32)>,
+    /// Stops of the queues because of a full ring, in the measured time.
+    pub ring_stops: u64,
     /// Packets submitted to the device.
     pub sent_packets: u64,
     /// Packets completed.

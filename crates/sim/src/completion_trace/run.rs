@@ -33,6 +33,8 @@ struct TraceRun<'p, L> {
     sample_ns: u64,
     random: SplitMix,
     give_up_dry_ns: u64,
+    /// Stops because of a full ring during the warm-up.
+    warm_ring_stops: u64,
 }
 
 /// Runs `trace` with `limit` on each of its queues.
@@ -84,6 +86,7 @@ fn prepared<L: Limit + Clone>(
         // Sampling times. Any seed works, and a fixed one samples every rule at the same times.
         random: SplitMix::new(1),
         give_up_dry_ns: u64::MAX,
+        warm_ring_stops: 0,
     };
     run.plan_sample(pattern.warm_ns);
     Ok((Testbed::new(nic, setup), run))
@@ -100,6 +103,7 @@ impl<L: Limit> TraceRun<'_, L> {
         } = *self.pattern;
         self.run_until(bed, warm_ns.min(end_ns))?;
         bed.nic.borrow_mut().watch.begin();
+        self.warm_ring_stops = self.ring_stops();
         self.give_up_dry_ns = give_up_dry_ns;
         self.run_until(bed, end_ns)
     }
@@ -125,6 +129,11 @@ impl<L: Limit> TraceRun<'_, L> {
         nic.report_idle_until(until_ns);
         nic.watch.hold_until(until_ns);
         Ok(())
+    }
+
+    fn ring_stops(&self) -> u64 {
+        let counters = self.queues.iter().map(|it| it.sender_counters());
+        counters.map(|it| it.ring_stops).sum()
     }
 
     fn schedule(&self) -> Schedule {
@@ -248,6 +257,7 @@ impl<L: Limit> TraceRun<'_, L> {
             urgent_delay_p99_ns: urgent_delay_ns.value_at_quantile(0.99),
             limit_bytes: queues().map(|it| u64::from(it.snapshot().limit)).sum(),
             losses,
+            ring_stops: self.ring_stops() - self.warm_ring_stops,
             sent_packets: queues().map(|it| it.sender_counters().sent_packets).sum(),
             freed_packets: bed.sink.freed,
             in_ring_packets: nic.packets_in_rings() as u64,

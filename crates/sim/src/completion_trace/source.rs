@@ -6,10 +6,10 @@ use taut_path::qdisc::Backlog;
 use taut_path::{DropReason, Frame, Packet, PacketSink, Qdisc};
 
 /// The backlog of a saturating sender, in objects: it never decreases.
-pub(crate) const SATURATED: u64 = u64::MAX;
+pub(super) const SATURATED: u64 = u64::MAX;
 
 /// Returns objects of the given sizes in turn while any are queued.
-pub(crate) struct TraceSource {
+pub(super) struct TraceSource {
     /// Number of queued objects. The owner of the queue adds to it.
     objects: Cell<u64>,
     sizes: Vec<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct TraceSource {
 
 impl TraceSource {
     /// Queues `objects` of these sizes, in bytes.
-    pub(crate) fn new(objects: u64, sizes: Vec<u32>) -> Self {
+    pub(super) fn new(objects: u64, sizes: Vec<u32>) -> Self {
         Self {
             objects: Cell::new(objects),
             sizes,
@@ -27,7 +27,7 @@ impl TraceSource {
     }
 
     /// Queues further objects.
-    pub(crate) fn add(&self, objects: u64) {
+    pub(super) fn add(&self, objects: u64) {
         self.objects.set(self.objects.get().saturating_add(objects));
     }
 }
