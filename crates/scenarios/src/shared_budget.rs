@@ -5,10 +5,12 @@ use taut_path::AnyLimit;
 
 use crate::one_queue::{law_bytes, saturated};
 use crate::prelude::*;
+use crate::single_queue::over_time;
 use taut_sim::bisection::smallest_above;
 use taut_sim::multi_queue_bench::{MultiQueueConfig, MultiQueueReport, SharedBudget, observe};
 use taut_sim::nic::InterruptRule;
 use taut_sim::single_queue_bench::SingleQueueConfig;
+use taut_sim::time_series::Sample;
 
 /// Maximum number of queues: more than a NIC has for the same number of cores.
 const MAX_QUEUES: u32 = 256;
@@ -83,7 +85,8 @@ impl SharedBudgetSettings {
     }
 
     fn mean_bytes(&self, seen: &MultiQueueReport) -> f64 {
-        seen.byte_ns as f64 / self.together.0 as f64
+        let byte_ns: u128 = seen.series.in_flight.iter().map(|it| it.byte_ns).sum();
+        byte_ns as f64 / self.together.0 as f64
     }
 
     /// Returns the smallest sufficient fixed budget and its mean bytes in flight; `null` if none
@@ -116,9 +119,8 @@ impl SharedBudgetSettings {
             "budget": budget,
             "own_limits_bytes": own_limits_bytes(seen),
             "law_bytes": self.law_bytes(),
-            "in_flight_peak_bytes": seen.peak_bytes,
+            "in_flight_peak_bytes": peak_bytes(seen),
             "in_flight_mean_bytes": self.mean_bytes(seen),
-            "above_one_limit_ms": seen.above_ns as f64 / 1e6,
             "full_until_ms": full_until_ns(seen) as f64 / 1e6,
             "utilisation": self.utilisation(seen),
             "min_vs_max_served": share(fewest) / share(max).max(1.0),
@@ -132,21 +134,14 @@ fn own_limits_bytes(seen: &MultiQueueReport) -> u64 {
 
 /// Returns the time until which nine tenths of the own limits were in flight, in ns.
 fn full_until_ns(seen: &MultiQueueReport) -> u64 {
-    let full = |&&(_, bytes): &&(u64, u64)| bytes * 10 >= own_limits_bytes(seen) * 9;
-    let last = seen.samples.iter().rfind(full);
-    last.map_or(0, |&(at_ns, _)| at_ns)
+    let full = |it: &Sample| it.peak_bytes * 10 >= own_limits_bytes(seen) * 9;
+    let last = seen.series.in_flight.iter().rposition(full);
+    last.map_or(0, |step| step as u64 * seen.series.step_ns)
 }
 
-fn series(row: &str, seen: &MultiQueueReport) -> Vec<Series> {
-    let in_flight = seen.samples.iter();
-    let in_flight = in_flight.map(|&(at_ns, bytes)| (at_ns, bytes as f64));
-    let mut found = vec![Series::bytes(row, "in flight", in_flight)];
-    if !seen.budget.is_empty() {
-        let budget = seen.budget.iter();
-        let budget = budget.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
-        found.push(Series::bytes(row, "limit", budget));
-    }
-    found
+fn peak_bytes(seen: &MultiQueueReport) -> u64 {
+    let samples = seen.series.in_flight.iter();
+    samples.map(|it| it.peak_bytes).max().unwrap_or(0)
 }
 
 impl Scenario for SharedBudgetSettings {
@@ -174,13 +169,15 @@ impl Scenario for SharedBudgetSettings {
             return Ok(Results::row(self.smallest_fixed(&device)?));
         };
         let seen = observe(&device, budget.clone())?;
+        let [limit, in_flight] = over_time::series(name, &seen.series);
+        let curves = [in_flight, limit].into_iter();
         let mut found = Results {
-            series: series(name, &seen),
+            series: curves.filter(|it| !it.points.is_empty()).collect(),
             ..Results::row(self.row(name, &seen))
         };
         if *budget == SharedBudget::None {
             let id = |what| format!("eight queues without a budget, {what}");
-            found.compare(id("in flight, peak"), seen.peak_bytes as f64);
+            found.compare(id("in flight, peak"), peak_bytes(&seen) as f64);
             found.compare(id("for"), full_until_ns(&seen) as f64 / 1e9);
         }
         Ok(found)

@@ -2,6 +2,8 @@
 
 use taut_path::{Event, Packet, Probe};
 
+use crate::nic::WireWatch;
+
 /// Samples of a time series: finer than the width of a plot.
 const STEPS: u64 = 2_000;
 
@@ -21,7 +23,7 @@ pub struct TimeSeries {
     pub overshoot_bytes: u64,
     /// Length of a sample, in ns.
     pub step_ns: u64,
-    /// Bytes in flight of each sample, from time 0.
+    /// Bytes in flight of each sample, from the start.
     pub in_flight: Vec<Sample>,
 }
 
@@ -34,11 +36,14 @@ pub struct Sample {
     pub byte_ns: u128,
 }
 
-/// Records the time series of a queue.
+/// Records the time series of a queue, or of all queues of a NIC. Recorded times are relative to
+/// its start.
 #[derive(Debug)]
 pub struct TimeSeriesRecorder {
     series: TimeSeries,
     in_flight_bytes: u64,
+    start_ns: u64,
+    /// Time from the start until which the series is complete, in ns.
     since_ns: u64,
 }
 
@@ -51,12 +56,23 @@ impl TimeSeriesRecorder {
                 ..TimeSeries::default()
             },
             in_flight_bytes: 0,
+            start_ns: 0,
             since_ns: 0,
         }
     }
 
+    /// Starts again at `now_ns`, for `length_ns`, with the current bytes in flight.
+    pub(crate) fn restart(&mut self, now_ns: u64, length_ns: u64) {
+        *self = Self {
+            in_flight_bytes: self.in_flight_bytes,
+            start_ns: now_ns,
+            ..Self::new(length_ns)
+        };
+    }
+
     /// Adds the time until `now_ns` with the current bytes in flight.
     pub fn count_until(&mut self, now_ns: u64) {
+        let now_ns = now_ns - self.start_ns;
         while self.since_ns < now_ns {
             let in_step_ns = self.since_ns % self.series.step_ns;
             let step_end_ns = (self.since_ns - in_step_ns).saturating_add(self.series.step_ns);
@@ -84,8 +100,13 @@ impl TimeSeriesRecorder {
         &mut self.series.in_flight[index]
     }
 
+    /// Records the limit from `now_ns` on.
+    pub(crate) fn note_limit(&mut self, limit: u32, now_ns: u64) {
+        note_change(&mut self.series.limit_bytes, now_ns - self.start_ns, limit);
+    }
+
     /// Sets the bytes in flight from `now_ns` on.
-    pub(crate) fn change(&mut self, to_bytes: u64, now_ns: u64) {
+    fn change(&mut self, to_bytes: u64, now_ns: u64) {
         self.count_until(now_ns);
         self.in_flight_bytes = to_bytes;
     }
@@ -108,15 +129,55 @@ impl Probe for TimeSeriesRecorder {
                 let left_bytes = self.in_flight_bytes.saturating_sub(done.bytes.into());
                 self.change(left_bytes, now_ns);
             }
-            Event::Limit(limit) => note_change(&mut self.series.limit_bytes, now_ns, limit),
+            Event::Limit(limit) => self.note_limit(limit, now_ns),
             _ => {}
         }
+    }
+}
+
+impl WireWatch for TimeSeriesRecorder {
+    fn submitted(&mut self, bytes: u32, now_ns: u64) {
+        self.change(self.in_flight_bytes + u64::from(bytes), now_ns);
+    }
+
+    fn reported(&mut self, bytes: u64, now_ns: u64) {
+        self.change(self.in_flight_bytes.saturating_sub(bytes), now_ns);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn restart_keeps_the_bytes_in_flight_and_counts_from_its_time() {
+        let mut watch = TimeSeriesRecorder::new(u64::MAX);
+        watch.note_limit(50, 30);
+        watch.submitted(900, 40);
+        // Samples of 2 ns.
+        watch.restart(100, 4_000);
+        watch.submitted(100, 102);
+        watch.submitted(1, 103);
+        watch.note_limit(50, 104);
+        watch.reported(1_001, 105);
+        watch.note_limit(50, 105);
+        watch.count_until(107);
+        let seen = watch.series();
+        let sample = |peak_bytes, byte_ns| Sample {
+            peak_bytes,
+            byte_ns,
+        };
+        assert_eq!(
+            seen.in_flight,
+            [
+                sample(900, 900 * 2),
+                sample(1_001, 1_000 + 1_001),
+                sample(1_001, 1_001),
+                sample(0, 0)
+            ]
+        );
+        assert_eq!((seen.step_ns, &seen.limit_bytes[..]), (2, &[(4, 50)][..]));
+    }
 
     #[test]
     fn longest_time_series_ends() {

@@ -2,7 +2,7 @@
 //! link that changes its rate (E9), and the cost of a limit (E11).
 
 mod compared;
-mod over_time;
+pub(crate) mod over_time;
 mod phases;
 mod settled;
 mod traffic;

@@ -64,7 +64,7 @@ impl QueueHistory {
 }
 
 /// Returns the series of the limit and the bytes in flight, for drawing.
-pub(super) fn series(row: &str, samples: &TimeSeries) -> [Series; 2] {
+pub(crate) fn series(row: &str, samples: &TimeSeries) -> [Series; 2] {
     let limit = samples.limit_bytes.iter();
     let limit = limit.map(|&(at_ns, bytes)| (at_ns, f64::from(bytes)));
     let in_flight = samples.in_flight.iter().enumerate();

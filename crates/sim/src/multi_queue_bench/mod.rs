@@ -4,7 +4,6 @@
 //! all queues send together, and the bytes in flight of that phase are reported.
 
 mod run;
-mod watch;
 
 use taut_path::AnyLimit;
 
@@ -14,6 +13,7 @@ use crate::NEVER_NS;
 use crate::error::{TestbedError, demand, demand_countable};
 use crate::nic::NicConfig;
 use crate::queue::MAX_BACKLOG_PACKETS;
+use crate::time_series::TimeSeries;
 
 /// The budget over the sum of all queues.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,17 +83,9 @@ impl MultiQueueConfig {
 pub struct MultiQueueReport {
     /// Limit of each queue at the start of that phase, in bytes.
     pub limits_bytes: Vec<u32>,
-    /// Maximum of the bytes in flight in all queues together.
-    pub peak_bytes: u64,
-    /// Bytes in flight in all queues, times the ns of their duration.
-    pub byte_ns: u128,
-    /// Time for which these bytes exceeded the largest limit of a queue plus one object per queue,
-    /// in ns.
-    pub above_ns: u64,
-    /// Maximum bytes in flight of each sample: (ns from the start of the phase, bytes).
-    pub samples: Vec<(u64, u64)>,
-    /// Changes of the budget's limit: (ns, bytes).
-    pub budget: Vec<(u64, u32)>,
+    /// The budget's limit and the bytes in flight in all queues together, from the start of the
+    /// phase.
+    pub series: TimeSeries,
     /// Link time of each queue, in bytes.
     pub time_bytes: Vec<u64>,
 }

@@ -10,7 +10,6 @@ use taut_path::qdisc::Fifo;
 use taut_path::queue::{Completer, Sender};
 use taut_path::{AnyLimit, Completed, Queue};
 
-use super::watch::MultiQueueWatch;
 use super::{MultiQueueConfig, MultiQueueReport, SharedBudget};
 use crate::error::TestbedError;
 use crate::nic::{RingOf, SharedNic};
@@ -19,9 +18,9 @@ use crate::queue::{BatchResult, QueueFault, queue_config};
 use crate::single_queue_bench::object;
 use crate::sink::Sink;
 use crate::testbed::{BedEvent, EventResult, Schedule, Setup, TestQueue, Testbed};
+use crate::time_series::TimeSeriesRecorder;
 
-/// Runs the device. Counts the time for which more is in flight than the largest limit of a queue
-/// plus one object per queue, because each queue can exceed its limit by one object.
+/// Runs the device.
 ///
 /// # Errors
 /// Returns the errors of [`MultiQueueConfig::check`]. Also fails if the settings of the NIC, the
@@ -36,7 +35,7 @@ pub fn observe(
 }
 
 /// The completing half of a queue that is attached to a budget.
-type BudgetCompleter = Completer<RingOf<MultiQueueWatch>, Dynamic, (), Member>;
+type BudgetCompleter = Completer<RingOf<TimeSeriesRecorder>, Dynamic, (), Member>;
 
 impl TestQueue for BudgetCompleter {
     fn complete(&mut self, now_ns: u64, sink: &mut Sink) -> BatchResult {
@@ -50,7 +49,7 @@ impl TestQueue for BudgetCompleter {
 
 struct MultiQueueBench<'a> {
     config: &'a MultiQueueConfig,
-    senders: Vec<Sender<RingOf<MultiQueueWatch>, Fifo, (), Member>>,
+    senders: Vec<Sender<RingOf<TimeSeriesRecorder>, Fifo, (), Member>>,
     completers: Vec<BudgetCompleter>,
     /// The queues whose senders are saturating.
     saturating: Range<usize>,
@@ -60,14 +59,14 @@ struct MultiQueueBench<'a> {
     frames: u32,
 }
 
-type MultiQueueTestbed = Testbed<MultiQueueWatch>;
+type MultiQueueTestbed = Testbed<TimeSeriesRecorder>;
 
 impl<'a> MultiQueueBench<'a> {
     fn new(
         config: &'a MultiQueueConfig,
         shared: SharedBudget,
     ) -> Result<(MultiQueueTestbed, Self), TestbedError> {
-        let watch = MultiQueueWatch::default();
+        let watch = TimeSeriesRecorder::new(u64::MAX);
         let (nic, rings) = SharedNic::shared(&config.nic, config.queues, watch, true)?;
         let notes: Vec<Arc<Note>> = rings.iter().map(|_| Arc::default()).collect();
         let queue = |(note, ring): (&Arc<Note>, RingOf<_>)| {
@@ -107,15 +106,17 @@ impl<'a> MultiQueueBench<'a> {
         self.phase(&mut bed, 0..0, self.config.pause_ns)?;
         let before = self.time_bytes(&bed);
         let limits_bytes = self.limits_bytes();
-        self.begin(&bed, &limits_bytes);
-        self.phase(&mut bed, 0..queues, self.config.together_ns)?;
+        let together_ns = self.config.together_ns;
+        bed.nic.borrow_mut().watch.restart(bed.now_ns, together_ns);
+        self.phase(&mut bed, 0..queues, together_ns)?;
         let after = self.time_bytes(&bed);
         let sent = after.iter().zip(before);
-        let seen = bed.nic.borrow_mut().watch.end(bed.now_ns);
+        let watch = &mut bed.nic.borrow_mut().watch;
+        watch.count_until(bed.now_ns);
         Ok(MultiQueueReport {
             limits_bytes,
+            series: watch.series().clone(),
             time_bytes: sent.map(|(after, before)| after - before).collect(),
-            ..seen
         })
     }
 
@@ -130,16 +131,6 @@ impl<'a> MultiQueueBench<'a> {
         completers
             .map(|completer| completer.snapshot().limit)
             .collect()
-    }
-
-    /// Starts the measurement.
-    fn begin(&self, bed: &MultiQueueTestbed, limits_bytes: &[u32]) {
-        // The last object of each queue can exceed its limit.
-        let above_bytes = self.config.queues as u64 * u64::from(self.config.object_bytes);
-        let largest_bytes = limits_bytes.iter().copied().max().unwrap_or(0);
-        let mark_bytes = u64::from(largest_bytes) + above_bytes;
-        let watch = &mut bed.nic.borrow_mut().watch;
-        watch.begin(bed.now_ns, self.config.together_ns, mark_bytes);
     }
 
     /// Runs a phase of `length_ns` in which the senders of these queues are saturating.
@@ -203,7 +194,7 @@ impl<'a> MultiQueueBench<'a> {
         self.send_woken(bed)?;
         if let Some(budget) = &self.budget {
             let watch = &mut bed.nic.borrow_mut().watch;
-            watch.note_budget(budget.limit_bytes(), bed.now_ns);
+            watch.note_limit(budget.limit_bytes(), bed.now_ns);
         }
         Ok(())
     }
@@ -242,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn one_object_above_the_limit_is_not_counted() {
-        for (queues, above_ns) in [(1, 0), (2, 10_000)] {
+    fn each_queue_exceeds_its_limit_by_one_object() {
+        for queues in [1, 2] {
             let config = MultiQueueConfig { queues, ..config() };
             let seen = run(&config, SharedBudget::None);
             let limit_bytes = u64::from(seen.limits_bytes[0]);
-            assert_eq!(seen.peak_bytes, queues as u64 * (limit_bytes + 1_000));
-            assert_eq!(seen.above_ns, above_ns, "{queues}");
+            let peaks = seen.series.in_flight.iter().map(|it| it.peak_bytes);
+            assert_eq!(peaks.max(), Some(queues as u64 * (limit_bytes + 1_000)));
         }
     }
 
@@ -270,8 +261,8 @@ mod tests {
 
     #[test]
     fn budget_limit_changes_are_reported() {
-        assert_eq!(run(&config(), SharedBudget::None).budget, []);
-        let changes = run(&config(), dql()).budget;
+        assert_eq!(run(&config(), SharedBudget::None).series.limit_bytes, []);
+        let changes = run(&config(), dql()).series.limit_bytes;
         assert!(changes.first().is_some_and(|&(at_ns, _)| at_ns <= 10_000));
         assert!(
             changes.windows(2).all(|it| it[0].1 != it[1].1),
