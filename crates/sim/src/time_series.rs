@@ -19,8 +19,10 @@ pub fn note_change(changes: &mut Vec<(u64, u32)>, now_ns: u64, value: u32) {
 pub struct TimeSeries {
     /// The limit at the start, and after each completion that changed it: (ns, bytes).
     pub limit_bytes: Vec<(u64, u32)>,
-    /// Largest excess of the bytes in flight over the limit at a submission, in bytes.
+    /// Largest excess of the bytes in flight over the limit when the queue sent a packet, in bytes.
     pub overshoot_bytes: u64,
+    /// Size of the largest packet that the queue sent, in bytes.
+    pub largest_object_bytes: u64,
     /// Length of a sample, in ns.
     pub step_ns: u64,
     /// Bytes in flight of each sample, from the start.
@@ -118,6 +120,7 @@ impl TimeSeriesRecorder {
         let limit = limit.map_or(0, |&(_, limit)| u64::from(limit));
         let over = self.in_flight_bytes.saturating_sub(limit);
         self.series.overshoot_bytes = self.series.overshoot_bytes.max(over);
+        self.series.largest_object_bytes = self.series.largest_object_bytes.max(bytes);
     }
 }
 

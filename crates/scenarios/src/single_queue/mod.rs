@@ -116,17 +116,15 @@ impl SingleQueueSettings {
     fn run_one(&self, traffic: &Traffic, rule: &Rule, seed: u64) -> Result<Results, ScenarioError> {
         if let Some(gso_packet) = traffic.gso_packet().map_err(ScenarioError::Setting)? {
             let (card, end_ns) = (self.tcp_card(traffic, seed), self.duration_of(traffic).0);
-            let seen = over_time::run_tcp_stream(card, gso_packet, &rule.limit, end_ns)?;
-            return Ok(self.over_time(traffic, rule, &seen));
+            let (series, utilisation) =
+                over_time::run_tcp_stream(card, gso_packet, &rule.limit, end_ns)?;
+            return Ok(self.over_time(traffic, rule, &series, utilisation));
         }
         let bench = self.bench(traffic, seed);
         let seen = observe(&bench, rule)?;
         Ok(match self.show {
             Show::Phases => self.phases(traffic, rule, &bench, &seen),
-            Show::OverTime => {
-                let seen = over_time::QueueHistory::of(&bench, seen);
-                self.over_time(traffic, rule, &seen)
-            }
+            Show::OverTime => self.over_time(traffic, rule, &seen.series, seen.utilisation),
             Show::Settled | Show::Compared => self.settled(traffic, &bench, &seen),
         })
     }
