@@ -60,7 +60,7 @@ fn documents() -> Result<Vec<(Document, &'static str)>, Failed> {
     let entries = || {
         registry::ALL
             .iter()
-            .filter(|entry| entry.description().has_figures)
+            .filter(|entry| entry.description().has_figures())
     };
     let runs: Result<Vec<_>, _> = entries().map(|it| sweep::prepare(it.file, None)).collect();
     let runs = runs?;

@@ -27,8 +27,6 @@ pub(crate) use file;
 pub struct Description {
     /// One line.
     pub about: String,
-    /// Whether there are published results.
-    pub has_figures: bool,
     /// A remark on the comparison with them, such as the reason for a deviation; can be empty.
     pub remark: String,
     columns: Vec<(String, String)>,
@@ -57,6 +55,11 @@ impl Description {
     /// If the file has none.
     pub fn of(name: &str) -> &'static Self {
         &ALL[name]
+    }
+
+    /// Returns `true` if there are published results.
+    pub fn has_figures(&self) -> bool {
+        !self.published.is_empty()
     }
 
     /// Returns the meanings of the columns: (name, meaning).

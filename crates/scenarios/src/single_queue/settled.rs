@@ -5,7 +5,6 @@ use taut_sim::single_queue_bench::{Observed, SingleQueueConfig};
 use super::{SingleQueueSettings, Traffic};
 use crate::one_queue::law_bytes;
 use crate::prelude::*;
-use taut_report::document::Figure;
 
 impl SingleQueueSettings {
     /// Returns the row of `traffic`.
@@ -19,19 +18,7 @@ impl SingleQueueSettings {
         let packets = |bytes: u64| bytes as f64 / object;
         let (in_flight, mean_bytes) = (seen.in_flight_bytes, seen.in_flight_mean_bytes);
         let kpps = seen.wire.packets as f64 * 1e6 / self.duration_of(traffic).0 as f64;
-        let found = [
-            ("in flight", mean_bytes as f64, "bytes"),
-            ("in flight", packets(mean_bytes), "packets"),
-            ("rate", kpps, "kpps"),
-        ];
-        let figures = found
-            .into_iter()
-            .zip(traffic.published.into_iter().flatten());
-        let figures = figures.map(|((what, value, unit), published)| {
-            let id = format!("E4, {}, {what}, {unit}", traffic.name);
-            Figure::new(id, &[published], value, unit, &["coalesce"])
-        });
-        let row = json!({
+        let mut found = Results::row(json!({
             "packets": traffic.name,
             "limit_bytes": seen.limit_bytes,
             "law_bytes": law_bytes(bench, self.interval_of(traffic).0),
@@ -44,10 +31,13 @@ impl SingleQueueSettings {
             "rate_kpps": kpps,
             "utilisation": seen.utilisation,
             "starved_batches": seen.starved,
-        });
-        Results {
-            figures: figures.collect(),
-            ..Results::row(row)
-        }
+        }));
+        let mut compare = |what: &str, value| {
+            found.compare(format!("E4, {}, {what}", traffic.name), value);
+        };
+        compare("in flight, bytes", mean_bytes as f64);
+        compare("in flight, packets", packets(mean_bytes));
+        compare("rate, kpps", kpps);
+        found
     }
 }

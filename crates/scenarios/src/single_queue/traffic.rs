@@ -49,9 +49,6 @@ pub struct Traffic {
     /// Maximum measured time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Time>,
-    /// Published results: bytes and packets in flight, and thousands of packets per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub published: Option<[f64; 3]>,
 }
 
 /// One interval in `one_in` has another length.
