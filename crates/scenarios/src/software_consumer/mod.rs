@@ -6,13 +6,11 @@ use taut_report::number::one_decimal;
 
 use crate::prelude::*;
 use taut_path::AnyLimit;
-use taut_sim::consumer::{
-    ConsumerConfig, ConsumerCore, ConsumerReport, FixedLimits, Notify, observe,
-};
+use taut_sim::consumer::{ConsumerConfig, ConsumerReport, FixedLimits, Notify, observe};
 
 use crate::serde_text::as_texts;
 
-pub use names::{Consumer, LimitName, SoftwareConsumerCase};
+pub use names::{Consumer, ConsumerCore, LimitName, SoftwareConsumerCase};
 
 const MAX_COST: Time = Time(1_000_000_000);
 const MAX_RING: u32 = 4_096;
@@ -47,7 +45,6 @@ settings! {
         /// Speeds of the consumer.
         consumers: Vec<Consumer> => validation::each(1..=MAX_VALUES, validation::any),
         /// Cores of the consumer.
-        #[serde(with = "as_texts")]
         cores: Vec<ConsumerCore> => validation::each(1..=MAX_VALUES, validation::any),
         /// When the queue is notified of completions.
         #[serde(with = "as_texts")]
@@ -76,7 +73,7 @@ impl SoftwareConsumerSettings {
             ConsumerCore::Separate => self.switch_separate_core,
         };
         ConsumerConfig {
-            core: case.core,
+            shared_core: case.core == ConsumerCore::Shared,
             consumer_ns: consumer.0,
             sender_ns: self.sender_cost.0,
             switch_ns: switch.0,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use taut_dql::{Config, MAX_LIMIT};
 use taut_path::AnyLimit;
 use taut_path::limit::{Limit, Unit, Utilisation};
-use taut_sim::consumer::{ConsumerCore, Notify};
+use taut_sim::consumer::Notify;
 
 /// Speed of the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -20,6 +20,22 @@ pub enum Consumer {
 }
 
 impl fmt::Display for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// The core of the consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConsumerCore {
+    /// The sender's core.
+    Shared,
+    /// A separate core.
+    Separate,
+}
+
+impl fmt::Display for ConsumerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }

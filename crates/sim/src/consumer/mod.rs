@@ -20,15 +20,6 @@ use taut_path::units::{Time, parse_time_ns};
 
 use crate::error::{TestbedError, demand};
 
-/// The core of the consumer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConsumerCore {
-    /// The sender's core. One of the two runs at a time, until it has no work left.
-    Shared,
-    /// A separate core. An idle thread sleeps until the other wakes it.
-    Separate,
-}
-
 /// When the queue is notified of finished packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notify {
@@ -47,27 +38,6 @@ impl Notify {
         match self {
             Self::Packet | Self::Poll => 0,
             Self::After(after_ns) => after_ns,
-        }
-    }
-}
-
-impl fmt::Display for ConsumerCore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Shared => "shared",
-            Self::Separate => "separate",
-        })
-    }
-}
-
-impl FromStr for ConsumerCore {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "shared" => Ok(Self::Shared),
-            "separate" => Ok(Self::Separate),
-            _ => Err("expected shared or separate"),
         }
     }
 }
@@ -106,8 +76,9 @@ const LATEST_END_NS: u64 = u64::MAX / 2;
 /// A ring, its sender and its consumer. Times are in ns; costs are at most an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsumerConfig {
-    /// The core of the consumer.
-    pub core: ConsumerCore,
+    /// Whether the consumer runs on the sender's core. Then one of the two runs at a time, until it
+    /// has no work left. On a separate core, an idle thread sleeps until the other wakes it.
+    pub shared_core: bool,
     /// Cost of a packet for the consumer, at least 1.
     pub consumer_ns: u64,
     /// Cost of a packet for the sender, at least 1.

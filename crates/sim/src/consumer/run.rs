@@ -7,7 +7,7 @@ use taut_dql::Error;
 use taut_path::AnyLimit;
 
 use super::ledger::ConsumerLedger;
-use super::{ConsumerConfig, ConsumerCore, ConsumerReport, Notify};
+use super::{ConsumerConfig, ConsumerReport, Notify};
 use crate::NEVER_NS;
 use crate::completion_trace::SplitMix;
 use crate::error::TestbedError;
@@ -85,7 +85,7 @@ impl ConsumerRun {
                 self.ledger.counted.blocked();
             }
             self.sender_ns = NEVER_NS;
-            if self.config.core == ConsumerCore::Shared {
+            if self.config.shared_core {
                 self.consumer_runs_from(now_ns + self.config.switch_ns);
             }
             return Ok(());
@@ -94,7 +94,7 @@ impl ConsumerRun {
         self.pings.queued(self.queued, now_ns);
         self.queued += 1;
         let mut next_ns = now_ns + self.config.sender_ns;
-        if self.config.core == ConsumerCore::Separate && self.consumer_ns == NEVER_NS {
+        if !self.config.shared_core && self.consumer_ns == NEVER_NS {
             next_ns += self.config.wake_ns;
             self.consumer_runs_from(now_ns + self.config.wake_ns + self.config.switch_ns);
         }
@@ -131,7 +131,7 @@ impl ConsumerRun {
         self.consumer_ns = NEVER_NS;
         if is_over {
             self.polled = 0;
-            if self.config.core == ConsumerCore::Shared && self.can_send() {
+            if self.config.shared_core && self.can_send() {
                 self.sender_runs_from(now_ns + self.config.switch_ns);
                 return Ok(());
             }
@@ -158,7 +158,7 @@ impl ConsumerRun {
         if self.sender_ns != NEVER_NS || !self.can_send() {
             return Ok(false);
         }
-        let wakes = self.config.core == ConsumerCore::Separate;
+        let wakes = !self.config.shared_core;
         if wakes {
             self.sender_runs_from(now_ns + self.config.wake_ns + self.config.switch_ns);
         } else if self.consumer_ns == NEVER_NS && self.in_ring() == 0 {

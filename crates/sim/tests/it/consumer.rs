@@ -1,15 +1,17 @@
 //! Compares the polling consumer with closed forms of its costs.
 
 use taut_path::AnyLimit;
-use taut_sim::consumer::{
-    ConsumerConfig, ConsumerCore, ConsumerReport, FixedLimits, Notify, observe,
-};
+use taut_sim::consumer::{ConsumerConfig, ConsumerReport, FixedLimits, Notify, observe};
 
 const MS: u64 = 1_000_000;
 
-fn config(core: ConsumerCore, consumer_ns: u64, notify: Notify) -> ConsumerConfig {
+/// Values of `shared_core`.
+const SHARED: bool = true;
+const SEPARATE: bool = false;
+
+fn config(shared_core: bool, consumer_ns: u64, notify: Notify) -> ConsumerConfig {
     ConsumerConfig {
-        core,
+        shared_core,
         consumer_ns,
         sender_ns: 1_000,
         switch_ns: 500,
@@ -44,7 +46,7 @@ fn shared_cycles(config: &ConsumerConfig, packets: f64) -> f64 {
 fn shared_core_loses_only_the_switches() {
     for consumer_ns in [800, 100_000] {
         for notify in [Notify::Packet, Notify::Poll] {
-            let config = config(ConsumerCore::Shared, consumer_ns, notify);
+            let config = config(SHARED, consumer_ns, notify);
             // A limit is exceeded by one packet, and a poll ends at its budget.
             for (limit, packets) in [("1", 2.0), ("8", 9.0), ("63", 64.0), ("200", 64.0)] {
                 let seen = run(&config, limit);
@@ -61,7 +63,7 @@ fn shared_core_loses_only_the_switches() {
 
 #[test]
 fn slower_core_limits_two_cores() {
-    let config = config(ConsumerCore::Separate, 100_000, Notify::Poll);
+    let config = config(SEPARATE, 100_000, Notify::Poll);
     let seen = run(&config, "200");
     assert!((seen.packets_per_s / 10_000.0 - 1.0).abs() < 1e-4);
     // With one packet in flight, each takes a wake and a start in each direction.
@@ -77,7 +79,7 @@ fn slower_core_limits_two_cores() {
 
 #[test]
 fn ping_without_limit_waits_for_the_ring() {
-    let config = config(ConsumerCore::Shared, 100_000, Notify::Packet);
+    let config = config(SHARED, 100_000, Notify::Packet);
     let seen = run(&config, "off");
     let ring_ms = seen.ping_ns.max() as f64 / 1e6;
     assert!((25.0..26.5).contains(&ring_ms), "{ring_ms}");
@@ -89,7 +91,7 @@ fn ping_without_limit_waits_for_the_ring() {
 fn coalesced_packets_are_reported_after_time_or_limit() {
     let config = ConsumerConfig {
         poll: 4,
-        ..config(ConsumerCore::Shared, 800, Notify::After(MS))
+        ..config(SHARED, 800, Notify::After(MS))
     };
     // The bytes in flight exceed the limit by one packet, which triggers the report, whether or not
     // a poll ended.
@@ -121,7 +123,7 @@ fn smallest_fixed_limit_follows_from_switch_cost() {
     ] {
         let config = ConsumerConfig {
             switch_ns,
-            ..config(ConsumerCore::Shared, consumer_ns, Notify::Packet)
+            ..config(SHARED, consumer_ns, Notify::Packet)
         };
         let fixed = FixedLimits::new(&config).expect("runs");
         assert!((fixed.best() / shared_cycles(&config, 64.0) - 1.0).abs() < 1e-6);
@@ -135,7 +137,7 @@ fn smallest_fixed_limit_follows_from_switch_cost() {
 
 #[test]
 fn same_seed_gives_the_same_run() {
-    let config = config(ConsumerCore::Separate, 1_800, Notify::After(100_000));
+    let config = config(SEPARATE, 1_800, Notify::After(100_000));
     let of_seed = |seed| {
         let seen = run(&ConsumerConfig { seed, ..config }, "taut");
         (
@@ -152,7 +154,7 @@ fn same_seed_gives_the_same_run() {
 fn taut_finds_sufficiently_long_cycles() {
     let config = ConsumerConfig {
         switch_ns: 4_000,
-        ..config(ConsumerCore::Shared, 800, Notify::Poll)
+        ..config(SHARED, 800, Notify::Poll)
     };
     let share = run(&config, "taut").packets_per_s / shared_cycles(&config, 64.0);
     assert!(share > 0.98, "{share}");
@@ -162,7 +164,7 @@ fn taut_finds_sufficiently_long_cycles() {
 fn only_pings_of_the_measured_time_count() {
     let config = ConsumerConfig {
         warm_ns: 900 * MS,
-        ..config(ConsumerCore::Shared, 100_000, Notify::Poll)
+        ..config(SHARED, 100_000, Notify::Poll)
     };
     // One each 1 ms on average, of 200 ms: six deviations are 85.
     let pings = run(&config, "8").ping_ns.len();
@@ -171,7 +173,7 @@ fn only_pings_of_the_measured_time_count() {
 
 #[test]
 fn each_wake_of_the_sender_has_a_cost() {
-    let config = config(ConsumerCore::Separate, 2_000, Notify::Packet);
+    let config = config(SEPARATE, 2_000, Notify::Packet);
     // The sender is back and asleep again before the next packet is finished.
     let seen = run(&config, "8p").packets_per_s;
     let expected = 1e9 / (2_000.0 + 300.0);

@@ -6,7 +6,7 @@ use taut_path::limit::Fixed;
 use taut_sim::completion_trace::{
     self, Burst, CompletionTrace, Detail, Interval, Intervals, smallest_sufficient_limit,
 };
-use taut_sim::consumer::{self, ConsumerConfig, ConsumerCore, FixedLimits, Notify};
+use taut_sim::consumer::{self, ConsumerConfig, FixedLimits, Notify};
 use taut_sim::error::TestbedError;
 use taut_sim::multi_queue_bench::{self, MultiQueueConfig, SharedBudget};
 use taut_sim::nic::NicConfig;
@@ -207,7 +207,7 @@ fn time_series_limits_traces_to_a_day() {
 
 fn polled() -> ConsumerConfig {
     ConsumerConfig {
-        core: ConsumerCore::Shared,
+        shared_core: true,
         consumer_ns: 1_000,
         sender_ns: 1_000,
         switch_ns: 500,
@@ -246,9 +246,9 @@ fn endless_consumer_is_rejected() {
 #[test]
 fn consumer_with_the_longest_costs_ends() {
     let hour_ns = 3_600_000_000_000;
-    for core in [ConsumerCore::Shared, ConsumerCore::Separate] {
+    for shared_core in [true, false] {
         let config = ConsumerConfig {
-            core,
+            shared_core,
             consumer_ns: hour_ns,
             sender_ns: hour_ns,
             switch_ns: hour_ns,
