@@ -253,6 +253,11 @@ impl TcpSender {
         self.rto_at_ns = now_ns.saturating_add(self.round_trip.timeout_ns);
     }
 
+    /// Returns the stream offset of the next new data.
+    pub(crate) fn next_offset(&self) -> u64 {
+        self.nxt
+    }
+
     /// Returns the bytes written and not yet sent.
     pub fn unsent_bytes(&self) -> u64 {
         self.written - self.nxt

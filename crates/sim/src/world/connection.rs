@@ -188,7 +188,8 @@ impl Endpoint {
         let ack = self.receiver.plain_ack();
         OutgoingSegment {
             connection,
-            start: 0,
+            // SND.NXT (RFC 9293, 3.10.7.4).
+            start: self.sender.next_offset(),
             payload_bytes: 0,
             header_bytes: self.header_bytes,
             mss_bytes: self.mss_bytes,

@@ -36,36 +36,12 @@ pub struct WireFrame {
     pub cwr: bool,
 }
 
-/// Merges the frames of both directions into one order.
-#[derive(Default)]
-struct Order {
-    frames: Vec<WireFrame>,
-    /// End of the sent data of each connection, by host.
-    ends: [Vec<u64>; 2],
-}
-
-impl Order {
-    /// Appends the next frame of a host. The model gives a pure acknowledgement no stream offset.
-    fn take(&mut self, mut frame: WireFrame) {
-        let (ends, connection) = (&mut self.ends[frame.from], frame.connection as usize);
-        if ends.len() <= connection {
-            ends.resize(connection + 1, 0);
-        }
-        let end = &mut ends[connection];
-        if frame.payload_bytes == 0 {
-            frame.start = *end;
-        }
-        *end = (*end).max(frame.start + u64::from(frame.payload_bytes));
-        self.frames.push(frame);
-    }
-
-    /// Passes on the frames that left before `until_ns`, in order of time; of simultaneous frames
-    /// the client's first.
-    fn give(&mut self, until_ns: u64, seen: &mut dyn FnMut(&WireFrame)) {
-        self.frames.sort_by_key(|frame| (frame.sent_ns, frame.from));
-        let due = self.frames.partition_point(|it| it.sent_ns < until_ns);
-        self.frames.drain(..due).for_each(|frame| seen(&frame));
-    }
+/// Passes on the frames that left before `until_ns`, in order of time; of simultaneous frames the
+/// client's first.
+fn give(frames: &mut Vec<WireFrame>, until_ns: u64, seen: &mut dyn FnMut(&WireFrame)) {
+    frames.sort_by_key(|frame| (frame.sent_ns, frame.from));
+    let due = frames.partition_point(|it| it.sent_ns < until_ns);
+    frames.drain(..due).for_each(|frame| seen(&frame));
 }
 
 impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
@@ -79,14 +55,14 @@ impl<P: Probe, L: Limit, Q: Qdisc> World<P, L, Q> {
         until_ns: u64,
         seen: &mut dyn FnMut(&WireFrame),
     ) -> Result<(), TestbedError> {
-        let mut order = Order::default();
+        let mut frames = Vec::new();
         let ran = self.run_windows(until_ns, &mut |begin_ns, host, from, to, before| {
             // All further frames leave later.
-            order.give(begin_ns, seen);
+            give(&mut frames, begin_ns, seen);
             let new = (before..).map_while(|index| to.get(index));
-            new.for_each(|flight| order.take(host.seen(from, flight)));
+            frames.extend(new.map(|flight| host.seen(from, flight)));
         });
-        order.give(u64::MAX, seen);
+        give(&mut frames, u64::MAX, seen);
         ran
     }
 }
