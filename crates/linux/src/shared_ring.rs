@@ -5,6 +5,7 @@
 //! A side advances its position after it has finished with the slots before it (release). The other
 //! side reads the position first (acquire), and then sees these accesses.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The memory of one ring, of the kernel or of a test.
@@ -36,14 +37,14 @@ pub(crate) struct Producer<M> {
     /// The position of the next entry.
     next: u32,
     /// Position of the other side when last read.
-    consumed: u32,
+    consumed: Cell<u32>,
 }
 
 impl<M: Memory> Producer<M> {
     /// Continues a ring at its current positions.
     pub(crate) fn new(memory: Arc<M>) -> Self {
         Self {
-            consumed: memory.consumed(),
+            consumed: Cell::new(memory.consumed()),
             next: memory.produced(),
             memory,
         }
@@ -63,15 +64,15 @@ impl<M: Memory> Producer<M> {
     /// Returns the number of free slots, up to `wanted`. Reads the other side's position only if
     /// fewer slots appear free.
     #[inline]
-    pub(crate) fn room(&mut self, wanted: u32) -> u32 {
-        let free = |of: &Self| {
-            let filled = of.next.wrapping_sub(of.consumed);
-            of.memory.slots().saturating_sub(filled)
+    pub(crate) fn room(&self, wanted: u32) -> u32 {
+        let free = || {
+            let filled = self.next.wrapping_sub(self.consumed.get());
+            self.memory.slots().saturating_sub(filled)
         };
-        if free(self) < wanted {
-            self.consumed = self.memory.consumed();
+        if free() < wanted {
+            self.consumed.set(self.memory.consumed());
         }
-        free(self).min(wanted)
+        free().min(wanted)
     }
 
     /// Publishes all pushed entries to the other side.
@@ -83,6 +84,18 @@ impl<M: Memory> Producer<M> {
     /// Returns `true` if the kernel needs the doorbell to continue.
     pub(crate) fn needs_wakeup(&self) -> bool {
         self.memory.needs_wakeup()
+    }
+
+    /// Returns the published entries that the consumer has not taken.
+    pub(crate) fn pending(&self) -> u32 {
+        let consumed = self.consumed();
+        self.memory.produced().wrapping_sub(consumed)
+    }
+
+    /// Returns the position up to which the consumer took entries.
+    #[inline]
+    pub(crate) fn consumed(&self) -> u32 {
+        self.memory.consumed()
     }
 }
 
@@ -138,10 +151,10 @@ impl<M: Memory> Consumer<M> {
     pub(crate) fn release(&mut self) {
         self.memory.release(self.next);
     }
-}
 
-/// Returns the entries of a ring that the consumer has not taken.
-pub(crate) fn pending(memory: &impl Memory) -> u32 {
-    let consumed = memory.consumed();
-    memory.produced().wrapping_sub(consumed)
+    /// Returns the position up to which the producer published entries.
+    #[inline]
+    pub(crate) fn produced(&self) -> u32 {
+        self.memory.produced()
+    }
 }

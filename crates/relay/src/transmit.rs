@@ -128,8 +128,8 @@ pub fn transmit(
     match ring.driver {
         Driver::AfPacket => {
             let config = PacketConfig { slots, frames };
-            let (tx, completions, frames) = AfPacket::open(ns, device, &config)?;
-            send((tx, completions), frames, monitor, settings, observer)
+            let (port, frames) = AfPacket::open(ns, device, &config)?;
+            send(port, frames, monitor, settings, observer)
         }
         Driver::AfXdp => {
             let mtu_bytes = link::describe(ns, device)?.mtu_bytes;
@@ -146,8 +146,8 @@ pub fn transmit(
                 },
                 ..XdpConfig::default()
             };
-            let (tx, completions, frames) = AfXdp::open(ns, device, &config)?;
-            send((tx, completions), frames, monitor, settings, observer)
+            let (port, frames) = AfXdp::open(ns, device, &config)?;
+            send(port, frames, monitor, settings, observer)
         }
     }
 }

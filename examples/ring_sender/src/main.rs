@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     link::set_up(&near, "near")?;
 
     // The other driver: AfPacket::open(&near, "near", &Default::default())?
-    let (ring, completions, mut frames) = AfXdp::open(&near, "near", &Default::default())?;
-    let mut queue = Queue::builder(ring, completions)
+    let (ring, mut frames) = AfXdp::open(&near, "near", &Default::default())?;
+    let mut queue = Queue::builder_for(ring)
         .qdisc("fq_codel".parse()?)
         .limit("taut".parse::<AnyLimit>()?)
         .build(sched::monotonic_ns())?;

@@ -1,8 +1,6 @@
 //! The links of the rows, each in separate namespaces.
 
-use taut_linux::af_xdp::{
-    AfXdp, AfXdpCompletions, AfXdpReceiver, AfXdpTx, Redirect, UmemFrames, XdpConfig, XdpMode,
-};
+use taut_linux::af_xdp::{AfXdp, AfXdpReceiver, Redirect, UmemFrames, XdpConfig, XdpMode};
 use taut_linux::link::{self, RootQdisc};
 use taut_linux::observe::Sysfs;
 use taut_linux::{NetNs, link::MacAddress};
@@ -97,7 +95,7 @@ impl Link {
 const MACVLAN: &str = "taut-macvlan";
 
 /// The receiver at the polling peer. Its frames are not read, so the kernel drops them.
-type Poller = (AfXdpTx, AfXdpCompletions, AfXdpReceiver, UmemFrames);
+type Poller = (AfXdp, AfXdpReceiver, UmemFrames);
 
 /// A created link.
 pub struct ActiveLink {

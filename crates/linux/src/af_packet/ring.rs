@@ -52,12 +52,12 @@ impl AfPacket {
         ns: &NetNs,
         device: &str,
         config: &PacketConfig,
-    ) -> io::Result<(AfPacketTx, AfPacketCompletions, FramePool)> {
+    ) -> io::Result<((AfPacketTx, AfPacketCompletions), FramePool)> {
         let mtu_bytes = link::describe(ns, device)?.mtu_bytes;
         let frame_bytes = mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES + vlan::TAG_BYTES);
         let frames = FramePool::new(config.frames, frame_bytes);
-        let (tx, completions) = Self::open_with(ns, device, config.slots, frames.clone())?;
-        Ok((tx, completions, frames))
+        let port = Self::open_with(ns, device, config.slots, frames.clone())?;
+        Ok((port, frames))
     }
 
     /// Opens a ring of `ring_slots` packets (1..=65536) on `device`, whose frames are in `source`.

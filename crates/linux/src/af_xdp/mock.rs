@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::completions::AfXdpCompletions;
 use super::line::{Kernel, Line, Opener};
+use super::ring::AfXdp;
 use crate::shared_ring::Memory;
 use crate::sys::xdp_ring::Descriptor;
 
@@ -112,9 +112,9 @@ impl MockSocket {
     }
 
     /// Returns `true` if `by` uses this socket now.
-    pub(super) fn is_used(&self, by: &AfXdpCompletions<Self>) -> bool {
-        let end = by.end.as_ref();
-        end.is_some_and(|end| Arc::ptr_eq(&end.line.kernel.0, &self.0))
+    pub(super) fn is_used(&self, by: &AfXdp<MockOpener>) -> bool {
+        let line = by.line.as_ref();
+        line.is_some_and(|line| Arc::ptr_eq(&line.kernel.0, &self.0))
     }
 
     pub(super) fn doorbells(&self) -> u32 {
@@ -164,13 +164,9 @@ impl MockSocket {
         ring.producer.store(at.wrapping_add(1), Ordering::Release);
     }
 
-    fn line(&self) -> Arc<Line<Self>> {
-        Arc::new(Line {
-            kernel: self.clone(),
-            frame_limit_bytes: 1514,
-            tx: self.0.tx.clone(),
-            completion: self.0.completion.clone(),
-        })
+    fn line(&self) -> Line<Self> {
+        let State { tx, completion, .. } = &*self.0;
+        Line::new(self.clone(), 1514, tx.clone(), completion.clone())
     }
 }
 
@@ -197,26 +193,18 @@ impl Kernel for MockSocket {
 #[derive(Debug)]
 pub(super) struct MockOpener(pub(super) Vec<MockSocket>, pub(super) bool);
 
-impl Opener<MockSocket> for MockOpener {
-    fn device(&self) -> &str {
-        "mock"
-    }
-
-    fn set_device(&mut self, _name: &str) {}
-
-    fn release_device(&mut self) {}
+impl Opener for MockOpener {
+    type Kernel = MockSocket;
 
     fn is_current(&self) -> bool {
         self.1
     }
 
-    fn request_release(&mut self) {}
-
-    fn has_released(&self) -> bool {
-        true
+    fn device(&self) -> &str {
+        "mock0"
     }
 
-    fn open(&mut self) -> io::Result<Arc<Line<MockSocket>>> {
+    fn open(&mut self) -> io::Result<Line<MockSocket>> {
         let prepared = &mut self.0;
         if prepared.is_empty() {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));

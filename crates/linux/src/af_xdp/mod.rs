@@ -10,8 +10,7 @@
 //!   packet is then. [`CompletionStatus`](taut_path::driver::CompletionStatus) detects these early
 //!   completions, and the queue then applies no limit.
 //! - One send moves the whole ring since Linux 6.18, and 32 frames before. The remaining frames
-//!   stay in the ring (`EAGAIN`), and the doorbell is repeated, by the completing half if
-//!   necessary.
+//!   stay in the ring (`EAGAIN`), and the doorbell is repeated, by the next reap if necessary.
 //! - A queue stays busy for about 10 ms after its socket is closed. A socket is closed when its
 //!   rings are no longer mapped and none of its packets is in flight. If a shaper never releases a
 //!   packet, the queue stays busy for all programs. So a ring that is restarted keeps its socket,
@@ -22,7 +21,6 @@
 //! against a mock.
 
 mod bind;
-mod completions;
 mod config;
 mod line;
 #[cfg(all(test, not(loom)))]
@@ -30,10 +28,10 @@ mod mock;
 mod open;
 mod program;
 mod receiver;
+mod ring;
 mod socket;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod tx;
 mod umem;
 
 use std::io;
@@ -42,12 +40,10 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::error::Context;
 
-pub use completions::AfXdpCompletions;
 pub use config::{Redirect, XdpConfig, XdpMode};
 pub use line::XdpCounters;
-pub use open::{AfXdp, Halves};
 pub use receiver::{AfXdpReceiver, ReceiveCounters};
-pub use tx::AfXdpTx;
+pub use ring::AfXdp;
 pub use umem::UmemFrames;
 
 /// Raises the limit of locked memory (`RLIMIT_MEMLOCK`) permanently, because frames are locked

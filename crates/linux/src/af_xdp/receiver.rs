@@ -13,7 +13,6 @@ use super::socket::ReceiveEnd;
 use super::umem::UmemFrames;
 use crate::error::{Context, failed};
 use crate::frames::Frames;
-use crate::handover::Taker;
 use crate::sys::xdp_ring::Descriptor;
 
 /// Packets lost by the kernel, as it counts them.
@@ -29,12 +28,13 @@ pub struct ReceiveCounters {
 }
 
 /// Receives packets from a device's queue, in frames of the umem. A socket of the same umem can
-/// send such a packet without a copy. Can run on its own thread.
+/// send such a packet without a copy.
 #[derive(Debug)]
 pub struct AfXdpReceiver {
     device: String,
     frames: UmemFrames,
-    socket: Taker<ReceiveEnd>,
+    /// `None` while the socket is being renewed.
+    pub(super) end: Option<ReceiveEnd>,
     /// For each frame: it is in the FILL or RX ring.
     in_rings: Box<[bool]>,
     frames_in_rings: u32,
@@ -42,23 +42,15 @@ pub struct AfXdpReceiver {
 }
 
 impl AfXdpReceiver {
-    pub(super) fn new(
-        device: &str,
-        frames: UmemFrames,
-        frames_wanted: u32,
-        socket: Taker<ReceiveEnd>,
-    ) -> Self {
-        let mut receiver = Self {
+    pub(super) fn new(device: &str, frames: UmemFrames, frames_wanted: u32) -> Self {
+        Self {
             device: device.to_owned(),
             in_rings: vec![false; frames.frames() as usize].into(),
             frames,
-            socket,
+            end: None,
             frames_in_rings: 0,
             frames_wanted,
-        };
-        receiver.handle_request();
-        receiver.refill();
-        receiver
+        }
     }
 
     /// Receives up to `budget_packets` packets, and passes each to `take`, which must send it or
@@ -71,7 +63,6 @@ impl AfXdpReceiver {
         budget_packets: u32,
         take: &mut dyn FnMut(Packet),
     ) -> io::Result<u32> {
-        self.handle_request();
         let mut taken = 0;
         while taken < budget_packets {
             let Some(packet) = self.next_packet() else {
@@ -80,7 +71,7 @@ impl AfXdpReceiver {
             take(packet);
             taken += 1;
         }
-        if let Some(end) = &mut self.socket.end {
+        if let Some(end) = &mut self.end {
             end.rings.rx.release();
         }
         self.refill();
@@ -88,20 +79,23 @@ impl AfXdpReceiver {
         Ok(taken)
     }
 
-    /// Executes a request of the completing half while it renews the socket.
-    pub(super) fn handle_request(&mut self) {
-        if self.socket.update(drop) {
-            // Frames of the old socket belong to this one now.
-            for index in 0..self.in_rings.len() as u32 {
-                if self.in_rings[index as usize] {
-                    self.push(index);
-                }
+    /// Continues with a new socket if there is one.
+    pub(super) fn attach(&mut self, end: Option<ReceiveEnd>) {
+        if end.is_none() {
+            return;
+        }
+        self.end = end;
+        // Frames of the old socket belong to this one now.
+        for index in 0..self.in_rings.len() as u32 {
+            if self.in_rings[index as usize] {
+                self.push(index);
             }
         }
+        self.refill();
     }
 
     fn next_packet(&mut self) -> Option<Packet> {
-        let end = self.socket.end.as_mut()?;
+        let end = self.end.as_mut()?;
         loop {
             let descriptor = Descriptor::from_words(end.rings.rx.pop()?);
             let index = self.frames.index_of(descriptor.address);
@@ -117,7 +111,7 @@ impl AfXdpReceiver {
 
     /// Passes free frames to the driver, as many as it needs.
     fn refill(&mut self) {
-        while self.socket.end.is_some() && self.frames_in_rings < self.frames_wanted {
+        while self.end.is_some() && self.frames_in_rings < self.frames_wanted {
             let Some(frame) = self.frames.take() else {
                 break;
             };
@@ -130,7 +124,7 @@ impl AfXdpReceiver {
     }
 
     fn push(&mut self, index: u32) {
-        if let Some(end) = &mut self.socket.end {
+        if let Some(end) = &mut self.end {
             // Cannot fail: the ring has a slot for each of these frames.
             end.rings.fill.push([self.frames.whole_frame(index)]);
             end.rings.fill.publish();
@@ -139,17 +133,13 @@ impl AfXdpReceiver {
 
     /// Wakes a driver that sleeps because it had no frames.
     fn wake(&self) -> io::Result<()> {
-        let Some(end) = &self.socket.end else {
+        let Some(end) = &self.end else {
             return Ok(());
         };
         if !end.rings.fill.needs_wakeup() {
             return Ok(());
         }
-        match recv(
-            end.line.kernel.as_fd(),
-            &mut [0; 0][..],
-            RecvFlags::DONTWAIT,
-        ) {
+        match recv(&end.fd, &mut [0; 0][..], RecvFlags::DONTWAIT) {
             Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR | Errno::NOBUFS) => Ok(()),
             Err(error) => Err(failed("recvfrom", &self.device, error)),
         }
@@ -158,7 +148,7 @@ impl AfXdpReceiver {
     /// Returns where packets are redirected: [`Redirect::Native`] or [`Redirect::Generic`]. `None`
     /// while the socket is being renewed.
     pub fn redirect(&self) -> Option<Redirect> {
-        self.socket.end.as_ref().map(|end| end.redirect)
+        self.end.as_ref().map(|end| end.redirect)
     }
 
     /// Returns the lost packets since the socket was last opened.
@@ -179,7 +169,7 @@ impl AfXdpReceiver {
 
     /// Returns the descriptor to poll; `None` while the socket is being renewed.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.socket.end.as_ref().map(|end| end.line.kernel.as_fd())
+        self.end.as_ref().map(|end| end.fd.as_fd())
     }
 }
 
@@ -187,7 +177,7 @@ impl AfXdpReceiver {
 impl Drop for AfXdpReceiver {
     fn drop(&mut self) {
         // The socket must be closed before its frames are released.
-        self.socket.end = None;
+        self.end = None;
         for index in 0..self.in_rings.len() as u32 {
             if self.in_rings[index as usize] && self.frames.umem().reclaim(index) {
                 let _ = self.frames.release(Frame::new(index));

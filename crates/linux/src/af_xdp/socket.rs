@@ -23,7 +23,6 @@ use super::raise_locked_memory;
 use super::umem::UmemFrames;
 use crate::error::{Context, XDP_UMEM_REG, failed_with};
 use crate::frames::Frames;
-use crate::handover::Giver;
 use crate::link;
 use crate::netns::NetNs;
 use crate::port::ETHERNET_HEADER_BYTES;
@@ -38,7 +37,8 @@ const MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// A bound socket.
 #[derive(Debug)]
 pub struct XdpSocket {
-    fd: OwnedFd,
+    /// Shared with the receiver.
+    fd: Arc<OwnedFd>,
     is_zero_copy: bool,
 }
 
@@ -73,13 +73,13 @@ pub(super) struct ReceiveRings {
 #[derive(Debug)]
 pub(super) struct ReceiveEnd {
     pub(super) rings: ReceiveRings,
-    pub(super) line: Arc<Line<XdpSocket>>,
+    pub(super) fd: Arc<OwnedFd>,
     pub(super) redirect: Redirect,
 }
 
 /// Opens sockets repeatedly, for the same queue and the same use.
 #[derive(Debug)]
-pub(super) struct SocketOpener {
+pub struct SocketOpener {
     ns: NetNs,
     device: String,
     config: XdpConfig,
@@ -87,22 +87,24 @@ pub(super) struct SocketOpener {
     /// Frames that the kernel owns while the driver exists: those in the FILL ring of a socket
     /// that does not receive.
     fill_frames: Vec<u32>,
-    /// The receiver, and the program that redirects packets to it.
-    receiver: Option<(Giver<ReceiveEnd>, Program)>,
+    /// The program that redirects packets to the receiver.
+    program: Option<Program>,
+    /// The receiver's part of the last socket, until the receiver takes it.
+    pub(super) receive_end: Option<ReceiveEnd>,
     /// The index of the device to which the socket is bound.
     index: u32,
 }
 
 impl SocketOpener {
-    /// Prepares sockets of `device`, which receive if there is a `receiver`.
+    /// Prepares sockets of `device`, which receive if there is a `program`.
     pub(super) fn new(
         ns: &NetNs,
         device: &str,
         config: &XdpConfig,
         frames: &UmemFrames,
-        receiver: Option<(Giver<ReceiveEnd>, Program)>,
+        program: Option<Program>,
     ) -> Self {
-        let filled = match receiver {
+        let filled = match program {
             Some(_) => 0,
             None => config.fill_frames,
         };
@@ -117,13 +119,14 @@ impl SocketOpener {
             config: *config,
             frames: frames.clone(),
             fill_frames,
-            receiver,
+            program,
+            receive_end: None,
             index: 0,
         }
     }
 
     /// Opens a socket and binds it to the device, with the modes that the configuration allows.
-    fn open_bound(&self, mtu_bytes: u32) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
+    fn open_bound(&self, mtu_bytes: u32) -> io::Result<(Line<XdpSocket>, ReceiveRings)> {
         // If the limit cannot be raised, the default might still suffice.
         let _ = raise_locked_memory();
         let frame_limit_bytes = mtu_bytes
@@ -140,7 +143,7 @@ impl SocketOpener {
         &self,
         address: &SocketAddrXdp,
         frame_limit_bytes: u32,
-    ) -> io::Result<(Arc<Line<XdpSocket>>, ReceiveRings)> {
+    ) -> io::Result<(Line<XdpSocket>, ReceiveRings)> {
         let device = &self.device;
         let (kind, flags) = (SocketType::RAW, SocketFlags::empty());
         let fd = self.ns.socket(AddressFamily::XDP, kind, flags)?;
@@ -156,13 +159,10 @@ impl SocketOpener {
             .map_err(|cause| failed_with("bind", device, cause, self.which_queue()))?;
         let options = xdp_options(&fd).context("XDP_OPTIONS", device)?;
         let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
-        let line = Line {
-            kernel: XdpSocket { fd, is_zero_copy },
-            frame_limit_bytes,
-            tx,
-            completion,
-        };
-        Ok((Arc::new(line), receive))
+        let fd = Arc::new(fd);
+        let kernel = XdpSocket { fd, is_zero_copy };
+        let line = Line::new(kernel, frame_limit_bytes, tx, completion);
+        Ok((line, receive))
     }
 
     /// The frames. The kernel keeps the pages until the socket is closed; the states of the umem
@@ -234,9 +234,25 @@ impl SocketOpener {
         let _ = sys::socket::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, slots);
         let _ = send_buffer::widen(fd, slots as usize, frame_bytes as usize);
     }
+
+    /// Sets the name of the device after it was renamed.
+    pub(super) fn set_device(&mut self, name: &str) {
+        name.clone_into(&mut self.device);
+    }
+
+    /// Detaches the program from a device that was removed or moved.
+    pub(super) fn release_device(&mut self) {
+        // The index of no device: that of the next one can be the same.
+        self.index = 0;
+        if let Some(program) = &mut self.program {
+            program.detach();
+        }
+    }
 }
 
-impl Opener<XdpSocket> for SocketOpener {
+impl Opener for SocketOpener {
+    type Kernel = XdpSocket;
+
     fn is_current(&self) -> bool {
         let index = link::index(&self.ns, &self.device);
         index.is_ok_and(|index| index == self.index)
@@ -246,30 +262,9 @@ impl Opener<XdpSocket> for SocketOpener {
         &self.device
     }
 
-    fn set_device(&mut self, name: &str) {
-        name.clone_into(&mut self.device);
-    }
-
-    fn release_device(&mut self) {
-        // The index of no device: that of the next one can be the same.
-        self.index = 0;
-        if let Some((_, program)) = &mut self.receiver {
-            program.detach();
-        }
-    }
-
-    fn request_release(&mut self) {
-        if let Some((giver, _)) = &self.receiver {
-            giver.request_release();
-        }
-    }
-
-    fn has_released(&self) -> bool {
-        let receiver = self.receiver.as_ref();
-        receiver.is_none_or(|(giver, _)| giver.has_released())
-    }
-
-    fn open(&mut self) -> io::Result<Arc<Line<XdpSocket>>> {
+    fn open(&mut self) -> io::Result<Line<XdpSocket>> {
+        // An old one keeps the old socket open.
+        self.receive_end = None;
         let at = link::describe(&self.ns, &self.device)?;
         self.index = at.index;
         let (line, mut rings) = self.open_bound(at.mtu_bytes)?;
@@ -278,12 +273,13 @@ impl Opener<XdpSocket> for SocketOpener {
         }
         rings.fill.publish();
         // Without a receiver the rings are unmapped, but the kernel keeps them with the socket.
-        if let Some((giver, program)) = &mut self.receiver {
+        if let Some(program) = &mut self.program {
             let place = (&self.ns, self.device.as_str(), self.index);
-            let redirect = program.serve(place, self.config.queue, line.kernel.as_fd())?;
-            giver.give(ReceiveEnd {
+            let fd = line.kernel.fd.clone();
+            let redirect = program.serve(place, self.config.queue, fd.as_fd())?;
+            self.receive_end = Some(ReceiveEnd {
                 rings,
-                line: line.clone(),
+                fd,
                 redirect,
             });
         }

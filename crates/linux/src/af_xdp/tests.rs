@@ -7,30 +7,26 @@ use proptest::prelude::*;
 use taut_path::driver::CompletionStatus;
 use taut_path::{AnyLimit, Completions, Packet, Queue, Stop, TxRing};
 
-use super::completions::AfXdpCompletions;
-use super::line::Opener;
 use super::mock::{MockOpener, MockSocket};
-use super::open::halves;
-use super::tx::AfXdpTx;
+use super::ring::AfXdp;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
 
 const SLOTS: u32 = 8;
 const FRAMES: u32 = 32;
 
-type Tx = AfXdpTx<MockSocket>;
-type Done = AfXdpCompletions<MockSocket>;
+type Ring = AfXdp<MockOpener>;
 
 /// Creates a driver over the first of `sockets`; a renewal takes the next one, as for a recreated
 /// device.
-fn driver(sockets: &[MockSocket]) -> (Tx, Done, UmemFrames) {
+fn driver(sockets: &[MockSocket]) -> (Ring, UmemFrames) {
     driver_of(MockOpener(sockets.to_vec(), false))
 }
 
-fn driver_of(opener: MockOpener) -> (Tx, Done, UmemFrames) {
+fn driver_of(opener: MockOpener) -> (Ring, UmemFrames) {
     let frames = UmemFrames::new(FRAMES, 2048).expect("allocates");
-    let (tx, done) = halves("mock0", &frames, SLOTS, opener).expect("prepared");
-    (tx, done, frames)
+    let ring = AfXdp::over(opener, &frames, SLOTS).expect("prepared");
+    (ring, frames)
 }
 
 fn packet(frames: &UmemFrames) -> Packet {
@@ -38,42 +34,45 @@ fn packet(frames: &UmemFrames) -> Packet {
 }
 
 /// Reaps everything, releases the frames, and returns their number.
-fn reap(done: &mut Done, frames: &UmemFrames) -> u32 {
+fn reap(ring: &mut Ring, frames: &UmemFrames) -> u32 {
     let mut packets = 0;
     let mut freed = |packet: Packet| {
         frames.release(packet.into_frame()).expect("was taken");
         packets += 1;
     };
-    while done.reap(0, 3, &mut freed).expect("reaps") {}
+    while ring.reap(0, 3, &mut freed).expect("reaps") {}
     packets
 }
 
-fn submit(tx: &mut Tx, frames: &UmemFrames, packets: u32) {
+fn submit(ring: &mut Ring, frames: &UmemFrames, packets: u32) {
     for _ in 0..packets {
-        tx.submit(packet(frames), 0).expect("has room");
+        ring.submit(packet(frames), 0).expect("has room");
     }
 }
 
 #[test]
 fn frames_completed_by_the_kernel_return() {
     let socket = MockSocket::new(SLOTS, 0);
-    let (mut tx, mut done, frames) = driver(from_ref(&socket));
-    submit(&mut tx, &frames, 8);
-    assert_eq!((tx.slots_free(), done.slots_free()), (0, 0));
+    let (mut ring, frames) = driver(from_ref(&socket));
+    submit(&mut ring, &frames, 8);
+    assert_eq!(TxRing::slots_free(&ring), 0);
     assert!(
         socket.in_device().is_empty(),
         "nothing is seen before the doorbell"
     );
-    tx.kick(0).expect("rings");
+    ring.kick(0).expect("rings");
     assert_eq!(socket.in_device().len(), 8);
     assert_eq!(socket.in_device()[3].length_bytes, 60);
     // In another order.
     for position in [3, 0, 5] {
         assert!(socket.finish(position));
     }
-    assert_eq!(reap(&mut done, &frames), 3);
+    assert_eq!(reap(&mut ring, &frames), 3);
     assert_eq!(
-        (tx.slots_free(), done.in_ring().map(|ring| ring.packets)),
+        (
+            TxRing::slots_free(&ring),
+            ring.in_ring().map(|ring| ring.packets)
+        ),
         (3, Some(5))
     );
 }
@@ -81,12 +80,12 @@ fn frames_completed_by_the_kernel_return() {
 #[test]
 fn positions_wrap() {
     let socket = MockSocket::new(SLOTS, u32::MAX - 5);
-    let (mut tx, mut done, frames) = driver(from_ref(&socket));
+    let (mut ring, frames) = driver(from_ref(&socket));
     for _ in 0..100 {
-        submit(&mut tx, &frames, 5);
-        tx.kick(0).expect("rings");
+        submit(&mut ring, &frames, 5);
+        ring.kick(0).expect("rings");
         while socket.finish(0) {}
-        assert_eq!(reap(&mut done, &frames), 5);
+        assert_eq!(reap(&mut ring, &frames), 5);
     }
     assert_eq!(frames.free_frames(), FRAMES);
 }
@@ -95,15 +94,15 @@ fn positions_wrap() {
 fn remaining_frames_move_at_the_next_call() {
     let socket = MockSocket::new(SLOTS, 0);
     socket.doorbell(3, Some(libc::EAGAIN));
-    let (mut tx, done, frames) = driver(from_ref(&socket));
-    submit(&mut tx, &frames, 8);
-    tx.kick(0).expect("EAGAIN only says that there is more");
+    let (mut ring, frames) = driver(from_ref(&socket));
+    submit(&mut ring, &frames, 8);
+    ring.kick(0).expect("EAGAIN only says that there is more");
     assert_eq!((socket.in_device().len(), socket.doorbells()), (8, 3));
-    assert_eq!(done.counters().send_buffer_full, 0);
+    assert_eq!(ring.counters().send_buffer_full, 0);
 }
 
 #[test]
-fn completer_rings_again_for_untaken_frames() {
+fn reap_rings_again_for_untaken_frames() {
     let codes = [
         (libc::EAGAIN, [1, 0, 0]),
         (libc::EBUSY, [0, 1, 0]),
@@ -112,10 +111,10 @@ fn completer_rings_again_for_untaken_frames() {
     for (code, counted) in codes {
         let socket = MockSocket::new(SLOTS, 0);
         socket.doorbell(0, Some(code));
-        let (mut tx, mut done, frames) = driver(from_ref(&socket));
-        submit(&mut tx, &frames, 8);
-        tx.kick(0).expect("back-pressure");
-        let counters = done.counters();
+        let (mut ring, frames) = driver(from_ref(&socket));
+        submit(&mut ring, &frames, 8);
+        ring.kick(0).expect("back-pressure");
+        let counters = ring.counters();
         let found = [
             counters.send_buffer_full,
             counters.busy,
@@ -124,7 +123,7 @@ fn completer_rings_again_for_untaken_frames() {
         assert_eq!(found, counted);
         socket.doorbell(u32::MAX, None);
         // The ring is full, and the sender has no more packets.
-        assert_eq!(reap(&mut done, &frames), 0);
+        assert_eq!(reap(&mut ring, &frames), 0);
         assert_eq!(socket.in_device().len(), 8, "rung again");
     }
 }
@@ -133,74 +132,74 @@ fn completer_rings_again_for_untaken_frames() {
 fn doorbell_error_names_call_and_device() {
     let socket = MockSocket::new(SLOTS, 0);
     socket.doorbell(0, Some(libc::ENETDOWN));
-    let (mut tx, mut done, frames) = driver(from_ref(&socket));
-    submit(&mut tx, &frames, 1);
-    let error = tx.kick(0).expect_err("is down").to_string();
+    let (mut ring, frames) = driver(from_ref(&socket));
+    submit(&mut ring, &frames, 1);
+    let error = ring.kick(0).expect_err("is down").to_string();
     assert!(
         error.starts_with("sendto mock0: Network is down"),
         "{error}"
     );
-    assert!(done.reap(0, 1, &mut |_| ()).is_err(), "it tries too");
+    assert!(ring.reap(0, 1, &mut |_| ()).is_err(), "it tries too");
     // Up again: nothing was lost.
     socket.doorbell(u32::MAX, None);
-    tx.kick(0).expect("rings");
+    ring.kick(0).expect("rings");
     assert_eq!(socket.in_device().len(), 1);
 }
 
 #[test]
 fn zero_copy_doorbell_only_when_sleeping() {
     let socket = MockSocket::new(SLOTS, 0).zero_copy();
-    let (mut tx, mut done, frames) = driver(from_ref(&socket));
-    assert_eq!(done.mode(), "zero-copy");
-    submit(&mut tx, &frames, 4);
-    tx.kick(0).expect("is awake");
+    let (mut ring, frames) = driver(from_ref(&socket));
+    assert_eq!(ring.mode(), "zero-copy");
+    submit(&mut ring, &frames, 4);
+    ring.kick(0).expect("is awake");
     assert_eq!((socket.doorbells(), socket.in_device().len()), (0, 0));
     socket.take(2);
-    // The device falls asleep with two left; the completing half detects that.
+    // The device falls asleep with two left; the next reap detects that.
     socket.sleeps(true);
-    assert_eq!(reap(&mut done, &frames), 0);
+    assert_eq!(reap(&mut ring, &frames), 0);
     assert_eq!((socket.doorbells(), socket.in_device().len()), (1, 4));
-    assert_eq!(reap(&mut done, &frames), 0);
+    assert_eq!(reap(&mut ring, &frames), 0);
     assert_eq!(socket.doorbells(), 1, "nothing is left to take");
 }
 
 #[test]
 fn unknown_and_duplicated_completions_are_counted() {
     let socket = MockSocket::new(SLOTS, 0);
-    let (mut tx, mut done, frames) = driver(from_ref(&socket));
-    submit(&mut tx, &frames, 1);
-    tx.kick(0).expect("rings");
+    let (mut ring, frames) = driver(from_ref(&socket));
+    submit(&mut ring, &frames, 1);
+    ring.kick(0).expect("rings");
     let address = socket.in_device()[0].address;
     for address in [address, address, 9 * 2048, 1 << 40, u64::MAX] {
         socket.complete(address);
     }
-    assert_eq!(reap(&mut done, &frames), 1);
-    assert_eq!(done.counters().unknown_completions, 4);
+    assert_eq!(reap(&mut ring, &frames), 1);
+    assert_eq!(ring.counters().unknown_completions, 4);
     assert_eq!(frames.free_frames(), FRAMES);
 }
 
 #[test]
 fn invalid_packet_is_returned() {
-    let (mut tx, done, frames) = driver(&[MockSocket::new(SLOTS, 0)]);
+    let (mut ring, frames) = driver(&[MockSocket::new(SLOTS, 0)]);
     let short = frames.packet(&[0; 13]).expect("free");
     let long = frames.packet(&[0; 1515]).expect("free");
     for packet in [short, long] {
-        let packet = tx.submit(packet, 0).expect_err("no frame of this device");
+        let packet = ring.submit(packet, 0).expect_err("no frame of this device");
         frames.release(packet.into_frame()).expect("is ours");
     }
     // A second handle of a frame that the kernel has.
     let sent = packet(&frames);
     let forged = Packet::new(taut_path::Frame::new(sent.frame().index()), 60);
-    tx.submit(sent, 0).expect("has room");
-    assert!(tx.submit(forged, 0).is_err());
-    assert_eq!(done.in_ring().map(|ring| ring.packets), Some(1));
+    ring.submit(sent, 0).expect("has room");
+    assert!(ring.submit(forged, 0).is_err());
+    assert_eq!(ring.in_ring().map(|ring| ring.packets), Some(1));
 }
 
 #[test]
 fn new_socket_recovers_frames_of_lost_completions() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 77));
-    let (tx, done, mut frames) = driver(&[first.clone(), second.clone()]);
-    let mut queue = Queue::builder(tx, done)
+    let (ring, mut frames) = driver(&[first.clone(), second.clone()]);
+    let mut queue = Queue::builder_for(ring)
         .limit(AnyLimit::off())
         .build(0)
         .expect("builds");
@@ -219,14 +218,11 @@ fn new_socket_recovers_frames_of_lost_completions() {
     assert!(stalled.age_ns >= 2_000_000_000);
 
     queue.reset(later_ns);
-    let (tx, done) = queue.device_mut();
-    done.request_reopen();
-    assert_eq!(tx.slots_free(), 0, "lets go");
-    done.renew().expect("prepared");
+    queue.device_mut().restart(|| ()).expect("prepared");
     let completed = queue.complete(later_ns, &mut frames).expect("a batch");
     assert_eq!((completed.stale_packets, completed.counts.packets), (7, 0));
     assert_eq!(frames.free_frames(), FRAMES);
-    let counters = queue.device().1.counters();
+    let counters = queue.device().counters();
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
 
     // The old socket completes its frame, but is closed; the new one sends.
@@ -243,63 +239,58 @@ fn new_socket_recovers_frames_of_lost_completions() {
 #[test]
 fn socket_and_frames_stay_while_kernel_has_copies() {
     let socket = MockSocket::new(SLOTS, 0);
-    let (mut tx, mut done, frames) = driver_of(MockOpener(vec![socket.clone()], true));
+    let (mut ring, frames) = driver_of(MockOpener(vec![socket.clone()], true));
     // Four are taken, two are in the ring, two were never published.
-    submit(&mut tx, &frames, 6);
+    submit(&mut ring, &frames, 6);
     socket.doorbell(4, Some(libc::EAGAIN));
-    tx.kick(0).expect("takes some");
+    ring.kick(0).expect("takes some");
     socket.doorbell(0, Some(libc::EAGAIN));
     assert_eq!(socket.in_device().len(), 6, "four and then two");
-    submit(&mut tx, &frames, 2);
+    submit(&mut ring, &frames, 2);
     socket.finish(0);
-    done.request_reopen();
-    assert_eq!(tx.slots_free(), 0);
-    done.renew().expect("nothing to open");
-    assert_eq!(reap(&mut done, &frames), 8, "all are returned");
-    let counters = done.counters();
+    ring.restart(|| ()).expect("nothing to open");
+    assert_eq!(reap(&mut ring, &frames), 8, "all are returned");
+    let counters = ring.counters();
     assert_eq!((counters.lost_packets, counters.reopened), (7, 1));
     // One frame is complete; the kernel has the others.
     assert_eq!(frames.free_frames(), FRAMES - 7);
     // The two that were not published are in the ring now, and use their slots.
-    assert_eq!((tx.slots_free(), done.slots_free()), (SLOTS - 2, SLOTS - 2));
+    assert_eq!(TxRing::slots_free(&ring), SLOTS - 2);
     socket.doorbell(u32::MAX, None);
-    submit(&mut tx, &frames, 2);
-    tx.kick(0).expect("rings");
+    assert_eq!(reap(&mut ring, &frames), 0);
+    assert_eq!(socket.in_device().len(), 7, "rung again");
+    submit(&mut ring, &frames, 2);
+    ring.kick(0).expect("rings");
     assert_eq!(socket.in_device().len(), 9);
     // These are stale and do not complete the current frames.
     while socket.finish(0) {
-        reap(&mut done, &frames);
+        reap(&mut ring, &frames);
     }
-    let counters = done.counters();
+    let counters = ring.counters();
     assert_eq!(
         (counters.recovered_frames, counters.unknown_completions),
         (7, 0)
     );
     assert_eq!(frames.free_frames(), FRAMES);
-    assert_eq!(done.in_ring().map(|ring| ring.packets), Some(0));
+    assert_eq!(ring.in_ring().map(|ring| ring.packets), Some(0));
 }
 
 #[test]
-fn ring_can_restart_before_the_sender_took_it() {
+fn ring_restarts_repeatedly() {
     for keeps_socket in [false, true] {
         let sockets: Vec<_> = (0..4).map(|_| MockSocket::new(SLOTS, 0)).collect();
-        let (mut tx, mut done, frames) = driver_of(MockOpener(sockets.clone(), keeps_socket));
-        submit(&mut tx, &frames, 3);
-        tx.kick(0).expect("rings");
-        done.request_reopen();
-        assert_eq!(tx.slots_free(), 0);
-        for _ in 0..2 {
-            done.renew().expect("opens");
-            // The sender sleeps.
-            done.request_reopen();
+        let (mut ring, frames) = driver_of(MockOpener(sockets.clone(), keeps_socket));
+        submit(&mut ring, &frames, 3);
+        ring.kick(0).expect("rings");
+        for _ in 0..3 {
+            ring.restart(|| ()).expect("opens");
         }
-        done.renew().expect("opens");
-        assert_eq!(done.counters().reopened, 3);
-        assert_eq!(reap(&mut done, &frames), 3);
-        assert!(tx.slots_free() > 0);
-        submit(&mut tx, &frames, 1);
-        tx.kick(0).expect("rings");
-        let last = sockets.iter().find(|socket| socket.is_used(&done));
+        assert_eq!(ring.counters().reopened, 3);
+        assert_eq!(reap(&mut ring, &frames), 3);
+        assert!(TxRing::slots_free(&ring) > 0);
+        submit(&mut ring, &frames, 1);
+        ring.kick(0).expect("rings");
+        let last = sockets.iter().find(|socket| socket.is_used(&ring));
         let in_device = last.expect("has one").in_device();
         assert_eq!(in_device.len(), if keeps_socket { 4 } else { 1 });
     }
@@ -308,8 +299,8 @@ fn ring_can_restart_before_the_sender_took_it() {
 #[test]
 fn abandoned_packet_never_counts_as_complete() {
     let sockets = [MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0)];
-    let (tx, done, mut frames) = driver(&sockets);
-    let mut queue = Queue::builder(tx, done)
+    let (ring, mut frames) = driver(&sockets);
+    let mut queue = Queue::builder_for(ring)
         .limit(AnyLimit::off())
         .build(0)
         .expect("builds");
@@ -319,9 +310,7 @@ fn abandoned_packet_never_counts_as_complete() {
     let _ = queue.run(0, &mut frames);
     sockets[0].finish(0);
     // First the ring, then the queue: the wrong order.
-    let (tx, done) = queue.device_mut();
-    done.request_reopen();
-    assert_eq!(tx.slots_free(), 0);
+    queue.device_mut().restart(|| ()).expect("prepared");
     let completed = queue.complete(1, &mut frames).expect("a batch");
     assert_eq!((completed.counts.packets, completed.stale_packets), (1, 5));
     queue.reset(2);
@@ -331,20 +320,18 @@ fn abandoned_packet_never_counts_as_complete() {
 #[test]
 fn completion_of_an_untaken_frame_holds_nothing() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
-    let (mut tx, mut done, frames) = driver_of(MockOpener(vec![first.clone(), second], true));
-    submit(&mut tx, &frames, 1);
+    let (mut ring, frames) = driver_of(MockOpener(vec![first.clone(), second], true));
+    submit(&mut ring, &frames, 1);
     first.doorbell(0, Some(libc::EINVAL));
     for _ in 0..3 {
-        assert!(tx.kick(0).is_err());
+        assert!(ring.kick(0).is_err());
         first.complete(0);
     }
     first.doorbell(0, Some(libc::EAGAIN));
-    reap(&mut done, &frames);
-    done.request_reopen();
-    tx.slots_free();
-    done.renew().expect("a new socket");
+    reap(&mut ring, &frames);
+    ring.restart(|| ()).expect("a new socket");
     assert!(
-        !first.is_used(&done),
+        !first.is_used(&ring),
         "the old one has a descriptor that is never reaped"
     );
     assert_eq!(frames.free_frames(), FRAMES);
@@ -353,72 +340,37 @@ fn completion_of_an_untaken_frame_holds_nothing() {
 #[test]
 fn removed_device_can_be_recreated() {
     let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
-    let (mut tx, mut done, frames) = driver(&[first]);
-    submit(&mut tx, &frames, 2);
-    done.request_reopen();
-    assert_eq!(tx.slots_free(), 0);
-    assert!(done.renew().is_err(), "there is no device");
-    assert_eq!(reap(&mut done, &frames), 2);
-    tx.kick(0).expect("has nothing to ring");
-    assert_eq!((tx.slots_free(), frames.free_frames()), (0, FRAMES));
+    let (mut ring, frames) = driver(&[first]);
+    submit(&mut ring, &frames, 2);
+    assert!(ring.restart(|| ()).is_err(), "there is no device");
+    assert_eq!(reap(&mut ring, &frames), 2);
+    ring.kick(0).expect("has nothing to ring");
+    assert_eq!(
+        (TxRing::slots_free(&ring), frames.free_frames()),
+        (0, FRAMES)
+    );
     // Request again when there is one.
-    let mut later = MockOpener(vec![second.clone()], false);
-    done.continue_with(&later.open().expect("prepared"));
-    assert_eq!(tx.slots_free(), SLOTS);
-    submit(&mut tx, &frames, 1);
-    tx.kick(0).expect("rings");
+    ring.opener.0.push(second.clone());
+    ring.restart(|| ()).expect("prepared");
+    assert_eq!(TxRing::slots_free(&ring), SLOTS);
+    submit(&mut ring, &frames, 1);
+    ring.kick(0).expect("rings");
     assert_eq!(second.in_device().len(), 1);
-}
-
-#[test]
-fn socket_is_renewed_with_a_sender_thread() {
-    const RENEWALS: usize = 200;
-    let sockets: Vec<_> = (0..=RENEWALS).map(|_| MockSocket::new(SLOTS, 0)).collect();
-    let (mut tx, mut done, frames) = driver(&sockets);
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                if tx.slots_free() > 0
-                    && let Ok(packet) = frames.packet(&[1; 60])
-                {
-                    tx.submit(packet, 0).expect("has room");
-                    tx.kick(0).expect("rings");
-                }
-                std::thread::yield_now();
-            }
-        });
-        for renewed in 1..=RENEWALS {
-            done.request_reopen();
-            while done.counters().reopened < renewed as u64 {
-                sockets[renewed - 1].finish(0);
-                reap(&mut done, &frames);
-            }
-        }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    });
-    // Frames of the last socket are lost with it.
-    done.request_reopen();
-    tx.slots_free();
-    assert!(done.renew().is_err());
-    reap(&mut done, &frames);
-    assert_eq!(frames.free_frames(), FRAMES);
-    assert_eq!(done.counters().unknown_completions, 0);
 }
 
 #[test]
 fn early_completions_are_detected() {
     let socket = MockSocket::new(SLOTS, 0);
-    let (mut tx, mut done, frames) = driver(from_ref(&socket));
+    let (mut ring, frames) = driver(from_ref(&socket));
     for _ in 0..200 {
-        submit(&mut tx, &frames, 8);
-        tx.kick(0).expect("rings");
+        submit(&mut ring, &frames, 8);
+        ring.kick(0).expect("rings");
         while socket.finish(0) {}
-        assert_eq!(reap(&mut done, &frames), 8);
+        assert_eq!(reap(&mut ring, &frames), 8);
     }
     // The mock completes after the doorbell, so frames were in flight each time.
-    assert_eq!(done.completion_status(), CompletionStatus::Valid);
-    assert!(done.completions_valid());
+    assert_eq!(ring.detector.status(), CompletionStatus::Valid);
+    assert!(ring.completions_valid());
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -458,47 +410,44 @@ proptest! {
             socket.doorbell(doorbell_moves, Some(libc::EAGAIN));
         }
         let opener = MockOpener(sockets.clone(), keeps_socket);
-        let (mut tx, mut done, frames) = driver_of(opener);
+        let (mut ring, frames) = driver_of(opener);
         let mut epoch = 0;
         let (mut submitted, mut back) = (0, 0);
         for step in steps {
             let socket = &sockets[epoch];
             match step {
-                Step::Submit if tx.slots_free() > 0 && frames.free_frames() > 0 => {
-                    submit(&mut tx, &frames, 1);
+                Step::Submit if TxRing::slots_free(&ring) > 0 && frames.free_frames() > 0 => {
+                    submit(&mut ring, &frames, 1);
                     submitted += 1;
                 }
                 Step::Submit => {}
-                Step::Kick => tx.kick(0).expect("back-pressure at most"),
+                Step::Kick => ring.kick(0).expect("back-pressure at most"),
                 Step::Take(frames) => socket.take(frames),
                 Step::Finish(position) => drop(socket.finish(position)),
                 // Only as many as a ring can hold, as with a real kernel.
                 Step::Again(address) => {
                     socket.complete(address);
-                    back += reap(&mut done, &frames);
+                    back += reap(&mut ring, &frames);
                 }
-                Step::Reap => back += reap(&mut done, &frames),
+                Step::Reap => back += reap(&mut ring, &frames),
                 Step::Renew => {
-                    done.request_reopen();
-                    prop_assert_eq!(tx.slots_free(), 0);
-                    done.renew().expect("prepared");
-                    back += reap(&mut done, &frames);
+                    ring.restart(|| ()).expect("prepared");
+                    back += reap(&mut ring, &frames);
                     prop_assert_eq!(back, submitted, "a renewal hands everything back");
-                    epoch += usize::from(!socket.is_used(&done));
+                    epoch += usize::from(!socket.is_used(&ring));
                 }
             }
             // The kernel might still own abandoned frames.
             let free = frames.free_frames() + (submitted - back);
             let lost = match keeps_socket {
-                true => (done.counters().lost_packets - done.counters().recovered_frames) as u32,
+                true => (ring.counters().lost_packets - ring.counters().recovered_frames) as u32,
                 false => 0,
             };
             let least = FRAMES.saturating_sub(lost);
             prop_assert!((least..=FRAMES).contains(&free), "{free} of {FRAMES}, {lost} lost");
         }
-        drop(tx);
-        done.close();
-        back += reap(&mut done, &frames);
+        ring.close();
+        back += reap(&mut ring, &frames);
         prop_assert_eq!((back, frames.free_frames()), (submitted, FRAMES));
     }
 }

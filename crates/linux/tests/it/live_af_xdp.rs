@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 
 use taut_linux::af_packet::PacketReceiver;
-use taut_linux::af_xdp::{
-    AfXdp, AfXdpCompletions, AfXdpTx, Redirect, UmemFrames, XdpConfig, XdpMode,
-};
+use taut_linux::af_xdp::{AfXdp, Redirect, UmemFrames, XdpConfig, XdpMode};
 use taut_linux::link::{self};
 use taut_linux::{Frames, NetNs, Port, sched};
 use taut_path::driver::CompletionStatus;
@@ -31,11 +29,11 @@ impl Wire {
     }
 }
 
-type XdpQueue = Queue<(AfXdpTx, AfXdpCompletions)>;
+type XdpQueue = Queue<AfXdp>;
 
 fn open(wire: &Wire, limit: &str, config: &XdpConfig) -> (XdpQueue, UmemFrames) {
-    let (tx, completions, frames) = AfXdp::open(&wire.near, "near", config).expect("opens");
-    let queue = Queue::builder(tx, completions)
+    let (ring, frames) = AfXdp::open(&wire.near, "near", config).expect("opens");
+    let queue = Queue::builder_for(ring)
         .limit(limit.parse::<AnyLimit>().expect("limit"))
         .build(sched::monotonic_ns())
         .expect("builds");
@@ -96,7 +94,7 @@ fn frames_arrive_unchanged_and_in_order() {
         "all but those of the FILL ring"
     );
     assert_eq!(queue.completer_counters().completed_packets, 2_000);
-    assert_eq!(queue.device().1.counters(), Default::default());
+    assert_eq!(queue.device().counters(), Default::default());
 }
 
 #[test]
@@ -149,7 +147,7 @@ fn a_queue_is_bound_again_and_again() {
         let _ = queue.run(now_ns, &mut frames);
         queue.reset(now_ns);
         queue.device_mut().reopen().expect("opens again");
-        assert_eq!(u64::from(reopened), queue.device().1.counters().reopened);
+        assert_eq!(u64::from(reopened), queue.device().counters().reopened);
     }
 }
 
@@ -160,15 +158,15 @@ fn echo(redirect: Redirect) {
         mode: XdpMode::Copy,
         ..XdpConfig::default()
     };
-    let (tx, completions, mut receiver, mut echoed) =
+    let (ring, mut receiver, mut echoed) =
         AfXdp::open_both(&wire.near, "near", &config, redirect).expect("opens");
-    let mut near = Queue::builder(tx, completions)
+    let mut near = Queue::builder_for(ring)
         .limit(AnyLimit::off())
         .build(sched::monotonic_ns())
         .expect("builds");
-    let (tx, completions, mut back, mut frames) =
+    let (ring, mut back, mut frames) =
         AfXdp::open_both(&wire.far, "far", &config, redirect).expect("opens");
-    let mut far = Queue::builder(tx, completions)
+    let mut far = Queue::builder_for(ring)
         .limit(AnyLimit::off())
         .build(sched::monotonic_ns())
         .expect("builds");
@@ -179,9 +177,11 @@ fn echo(redirect: Redirect) {
         let turns = reopened + 1;
         if expected == 300 * turns && near.in_flight() == 0 {
             near.reset(now_ns);
-            AfXdp::reopen_both(near.device_mut(), &mut receiver).expect("opens again");
+            near.device_mut()
+                .reopen_both(&mut receiver)
+                .expect("opens again");
             reopened += 1;
-            assert_eq!(near.device().1.counters().reopened, u64::from(reopened));
+            assert_eq!(near.device().counters().reopened, u64::from(reopened));
         }
         if sent < expected + 32 && sent < 1_000.min(300 * (reopened + 1)) {
             let frame = numbered(sent, 60 + sent as usize % 1455);

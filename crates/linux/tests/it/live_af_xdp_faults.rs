@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use taut_linux::af_packet::PacketReceiver;
-use taut_linux::af_xdp::{AfXdp, AfXdpCompletions, AfXdpTx, UmemFrames, XdpConfig, XdpMode};
+use taut_linux::af_xdp::{AfXdp, UmemFrames, XdpConfig, XdpMode};
 use taut_linux::link::{self, LinkMonitor, LinkState, RootQdisc};
 use taut_linux::observe::Sysfs;
 use taut_linux::{Frames, NetNs, Port, errno, sched};
@@ -103,7 +103,7 @@ impl Bridged {
 
 /// A queue over a socket, and counts of its packets.
 struct Sender {
-    queue: Queue<(AfXdpTx, AfXdpCompletions)>,
+    queue: Queue<AfXdp>,
     frames: UmemFrames,
     numbers: u32,
     late: u64,
@@ -112,8 +112,8 @@ struct Sender {
 
 impl Sender {
     fn new(near: &NetNs, limit: &str) -> Self {
-        let (tx, completions, frames) = AfXdp::open(near, "near", &CONFIG).expect("opens");
-        let queue = Queue::builder(tx, completions)
+        let (ring, frames) = AfXdp::open(near, "near", &CONFIG).expect("opens");
+        let queue = Queue::builder_for(ring)
             .limit(limit.parse::<AnyLimit>().expect("limit"))
             .build(sched::monotonic_ns())
             .expect("builds");
@@ -170,7 +170,7 @@ impl Sender {
         assert_eq!(self.frames.free_frames(), FRAMES - FILL_FRAMES);
         assert_eq!(self.frames.rejected_frames(), 0);
         assert_eq!(self.queue.completer_counters().unknown_completions, 0);
-        assert_eq!(self.queue.device().1.counters().unknown_completions, 0);
+        assert_eq!(self.queue.device().counters().unknown_completions, 0);
     }
 
     fn finish(&mut self) {
@@ -393,7 +393,7 @@ fn threaded_polling_peer_has_valid_completions() {
     link::set_up(&far, "far").expect("up");
     link::set_up(&near, "near").expect("up");
     let redirect = taut_linux::af_xdp::Redirect::Native;
-    let (_tx, _completions, mut receiver, peer_frames) =
+    let (_ring, mut receiver, peer_frames) =
         AfXdp::open_both(&far, "far", &CONFIG, redirect).expect("opens");
     let sysfs = Sysfs::of_netns(&far).expect("sysfs");
     sysfs.set_threaded_polling("far", true).expect("polls");

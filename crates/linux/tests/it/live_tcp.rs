@@ -56,7 +56,7 @@ impl Bridge {
             slots: 64,
             ..PacketConfig::default()
         };
-        let (tx, completions, frames) = AfPacket::open(middle, "veth0", &config).expect("ring");
+        let ((tx, completions), frames) = AfPacket::open(middle, "veth0", &config).expect("ring");
         Self {
             tap,
             receiver: PacketReceiver::open(middle, "veth0").expect("receiver"),

@@ -5,8 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use taut_linux::af_packet::Promiscuous;
 use taut_linux::af_xdp::{
-    AfXdp, AfXdpReceiver, Halves, ReceiveCounters, Redirect, UmemFrames, XdpConfig,
-    raise_locked_memory,
+    AfXdp, AfXdpReceiver, ReceiveCounters, Redirect, UmemFrames, XdpConfig, raise_locked_memory,
 };
 use taut_linux::segment::complete_partial_checksum;
 use taut_linux::{CapabilitySet, Frames, NetNs, VirtioNetHeader, effective_capabilities, link};
@@ -57,10 +56,10 @@ impl XdpInterface {
 impl Interface for XdpInterface {
     const MAX_FRAME_BYTES: u32 = FRAME_BYTES - HEADROOM_BYTES;
 
-    type Port = Halves;
+    type Port = AfXdp;
     type Frames = UmemFrames;
 
-    fn open(config: &InterfaceConfig<'_>) -> io::Result<(Halves, UmemFrames, Self)> {
+    fn open(config: &InterfaceConfig<'_>) -> io::Result<(AfXdp, UmemFrames, Self)> {
         let (ns, device) = (config.ns, config.device);
         has_one_queue(ns, device)?;
         check_length(device, config.frame_bytes)?;
@@ -71,8 +70,7 @@ impl Interface for XdpInterface {
             fill_frames: RECEIVE_FRAMES,
             ..XdpConfig::default()
         };
-        let (tx, completions, receiver, frames) =
-            AfXdp::open_both(ns, device, &config, Redirect::Auto)?;
+        let (ring, receiver, frames) = AfXdp::open_both(ns, device, &config, Redirect::Auto)?;
         let interface = Self {
             ns: ns.clone(),
             device: device.to_owned(),
@@ -82,7 +80,7 @@ impl Interface for XdpInterface {
             counted: ReceiveCounters::default(),
             missed: MissedPackets::default(),
         };
-        Ok(((tx, completions), frames, interface))
+        Ok((ring, frames, interface))
     }
 
     /// A new socket registers its umem again, which is locked memory. The descriptors of the
@@ -95,12 +93,12 @@ impl Interface for XdpInterface {
         Ok(kept)
     }
 
-    fn reopen(&mut self, renewal: Renewal, port: &mut Halves) -> io::Result<()> {
+    fn reopen(&mut self, renewal: Renewal, port: &mut AfXdp) -> io::Result<()> {
         if renewal == Renewal::AnotherDevice {
             has_one_queue(&self.ns, &self.device)?;
         }
         self.count();
-        let reopened = AfXdp::reopen_both(port, &mut self.receiver);
+        let reopened = port.reopen_both(&mut self.receiver);
         // A new socket counts from 0; a kept one continues.
         self.counted = self.receiver.counters().unwrap_or_default();
         reopened?;
