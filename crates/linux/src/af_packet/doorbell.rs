@@ -12,15 +12,6 @@ use taut_path::driver::{CompletionStatus, EarlyCompletionDetector};
 use crate::error::failed;
 use crate::sys::packet_ring::PacketRing;
 
-/// Exceptions while sending, counted since the ring was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TxCounters {
-    /// Doorbells at which the discipline rejected a frame, which stayed in the ring.
-    pub qdisc_full: u64,
-    /// Doorbells without effect because the socket's send buffer was full.
-    pub send_buffer_full: u64,
-}
-
 /// Consecutive doorbells at which the discipline rejects a frame although it holds none of ours,
 /// before that is an error. A single one can happen if the last frame leaves at that moment.
 const MAX_REJECTIONS: u32 = 3;
@@ -48,7 +39,6 @@ struct Progress {
     packets: u64,
     /// Consecutive doorbells at which the discipline held none of our frames and rejected one.
     rejections: u32,
-    counters: TxCounters,
     /// Detects early completions, from the frames that the kernel holds when a doorbell returns.
     detector: EarlyCompletionDetector,
 }
@@ -69,7 +59,6 @@ impl Doorbell {
             progress: Mutex::new(Progress {
                 packets: 0,
                 rejections: 0,
-                counters: TxCounters::default(),
                 detector,
             }),
             remaining: AtomicBool::new(false),
@@ -89,10 +78,6 @@ impl Doorbell {
     /// Returns `true` if packets are left that another doorbell can move.
     pub(super) fn has_remaining(&self) -> bool {
         self.remaining.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn counters(&self) -> TxCounters {
-        self.lock().counters
     }
 
     /// Rings the kernel's doorbell. Packets that the kernel does not take now stay in the ring.
@@ -152,14 +137,11 @@ impl Doorbell {
         let alone = !self.holds_last_frame(progress);
         progress.rejections = if alone { progress.rejections + 1 } else { 0 };
         match error {
-            Errno::INTR => {}
-            Errno::AGAIN => progress.counters.send_buffer_full += 1,
-            Errno::NOBUFS if progress.rejections < MAX_REJECTIONS => {
-                progress.counters.qdisc_full += 1;
-            }
-            _ => return Err(failed("sendto", &self.device, error)),
+            // The send buffer is full (`EAGAIN`), or the discipline rejected a frame.
+            Errno::INTR | Errno::AGAIN => Ok(()),
+            Errno::NOBUFS if progress.rejections < MAX_REJECTIONS => Ok(()),
+            _ => Err(failed("sendto", &self.device, error)),
         }
-        Ok(())
     }
 
     /// Returns `true` if the kernel still holds the frame that it took last.

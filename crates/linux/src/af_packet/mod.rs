@@ -24,7 +24,6 @@ mod target;
 mod tx;
 
 pub use completions::AfPacketCompletions;
-pub use doorbell::TxCounters;
 pub use ring::{AfPacket, PacketConfig};
 pub use socket::{PacketReceiver, PacketSender, Promiscuous};
 pub use tx::AfPacketTx;

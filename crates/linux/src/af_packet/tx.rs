@@ -8,7 +8,6 @@ use taut_path::driver::ChunkSupport;
 use taut_path::pool::FramePool;
 use taut_path::{Ecn, Packet, TxRing};
 
-use super::doorbell::TxCounters;
 use super::target::RingTxEnd;
 use crate::frames::FrameSource;
 use crate::handover::Taker;
@@ -35,18 +34,6 @@ impl<F> AfPacketTx<F> {
             source,
         }
     }
-
-    fn of_ring<R>(&self, read: impl FnOnce(&RingTxEnd) -> R) -> Option<R> {
-        let mut ring = self.ring.borrow_mut();
-        ring.update(drop);
-        ring.end.as_ref().map(read)
-    }
-
-    /// Returns the counters of exceptions.
-    pub fn counters(&self) -> TxCounters {
-        self.of_ring(|ring| ring.doorbell.counters())
-            .unwrap_or_default()
-    }
 }
 
 impl<F: FrameSource> TxRing for AfPacketTx<F> {
@@ -59,11 +46,12 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// 0 while the ring is being renewed.
     #[inline]
     fn slots_free(&self) -> u32 {
-        self.of_ring(|ring| {
+        let mut ring = self.ring.borrow_mut();
+        ring.update(drop);
+        ring.end.as_ref().map_or(0, |ring| {
             let held = ring.in_flight.keys() - ring.in_flight.free();
             self.capacity_slots.saturating_sub(held)
         })
-        .unwrap_or(0)
     }
 
     /// A segment is completed in its slot. If the source does not segment, a GSO packet is
@@ -114,7 +102,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         Ok(())
     }
 
-    /// A full discipline or send buffer is not an error: see [`TxCounters`].
+    /// A full discipline or send buffer is not an error: the packets stay in the ring.
     ///
     /// # Errors
     /// The error of `sendto` on the device, for instance `NetworkDown`; `ENOBUFS` if the discipline

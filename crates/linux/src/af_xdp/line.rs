@@ -81,7 +81,7 @@ impl<K: Kernel> Line<K> {
     /// Rings the doorbell until the kernel took all frames or takes no more now.
     ///
     /// Remaining frames are not an error: the next reap rings again.
-    pub(super) fn ring(&self, device: &str, counters: &mut XdpCounters) -> io::Result<()> {
+    pub(super) fn ring(&self, device: &str) -> io::Result<()> {
         while self.needs_doorbell() {
             let before = self.tx.consumed();
             let result = self.kernel.wake();
@@ -92,39 +92,11 @@ impl<K: Kernel> Line<K> {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
                     Some(libc::EAGAIN) if moved => {}
-                    Some(code @ (libc::EAGAIN | libc::EBUSY | libc::ENOBUFS)) => {
-                        match code {
-                            libc::EBUSY => counters.busy += 1,
-                            libc::ENOBUFS => counters.no_buffers += 1,
-                            _ => counters.send_buffer_full += 1,
-                        }
-                        break;
-                    }
+                    Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS) => break,
                     _ => return Err(failed("sendto", device, error)),
                 },
             }
         }
         Ok(())
     }
-}
-
-/// Exceptions counted since the driver was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct XdpCounters {
-    /// Doorbells at which the kernel took nothing (`EAGAIN`): the send buffer or the completion
-    /// ring was full.
-    pub send_buffer_full: u64,
-    /// Doorbells at which the device was busy (`EBUSY`).
-    pub busy: u64,
-    /// Doorbells at which the kernel had no memory (`ENOBUFS`).
-    pub no_buffers: u64,
-    /// Completions of frames that were not in the device (driver bug): completed twice, or never
-    /// sent.
-    pub unknown_completions: u64,
-    /// Packets that were in a ring when it was closed, without a completion.
-    pub lost_packets: u64,
-    /// Of their frames, those that the kernel released later, on the same socket.
-    pub recovered_frames: u64,
-    /// Restarts of the ring, with a new socket or on the old one.
-    pub reopened: u64,
 }

@@ -41,7 +41,6 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use crate::error::Context;
 
 pub use config::{Redirect, XdpConfig, XdpMode};
-pub use line::XdpCounters;
 pub use receiver::{AfXdpReceiver, ReceiveCounters};
 pub use ring::AfXdp;
 pub use umem::UmemFrames;

@@ -8,7 +8,7 @@ use taut_path::driver::EarlyCompletionDetector;
 use taut_path::in_flight::{self, InFlightCompleter, InFlightSender};
 use taut_path::{Completions, Ecn, InRing, Packet, TxRing};
 
-use super::line::{Kernel, Line, Opener, XdpCounters};
+use super::line::{Kernel, Line, Opener};
 use super::socket::SocketOpener;
 use super::umem::UmemFrames;
 use crate::frames::Frames;
@@ -34,7 +34,7 @@ pub struct AfXdp<O: Opener = SocketOpener> {
     /// Packets that were abandoned, or completed just before, and not returned yet.
     abandoned: VecDeque<Packet>,
     pub(super) detector: EarlyCompletionDetector,
-    counters: XdpCounters,
+    unknown_completions: u64,
 }
 
 impl<O: Opener> AfXdp<O> {
@@ -57,15 +57,16 @@ impl<O: Opener> AfXdp<O> {
             taken: 0,
             abandoned: VecDeque::new(),
             detector: EarlyCompletionDetector::new(),
-            counters: XdpCounters::default(),
+            unknown_completions: 0,
         };
         ring.continue_with(line);
         Ok(ring)
     }
 
-    /// Returns the counters of exceptions.
-    pub fn counters(&self) -> XdpCounters {
-        self.counters
+    /// Returns the completions of frames that were not in the device (driver bug): completed twice,
+    /// or never sent.
+    pub fn unknown_completions(&self) -> u64 {
+        self.unknown_completions
     }
 
     /// Returns how frames reach the device: `copy` or `zero-copy`.
@@ -97,7 +98,6 @@ impl<O: Opener> AfXdp<O> {
             let line = self.opener.open()?;
             self.continue_with(line);
         }
-        self.counters.reopened += 1;
         Ok(())
     }
 
@@ -124,14 +124,12 @@ impl<O: Opener> AfXdp<O> {
         while let Some(packet) = self.next_completed() {
             found.push_back(packet);
         }
-        let seen = found.len();
         let umem = self.frames.umem();
         self.completer.take_all(&mut |mut packet| {
             abandon(umem, packet.frame().index());
             packet.mark_stale();
             found.push_back(packet);
         });
-        self.counters.lost_packets += (found.len() - seen) as u64;
         self.abandoned = found;
     }
 
@@ -145,9 +143,8 @@ impl<O: Opener> AfXdp<O> {
                 self.frames.umem().reclaim(index);
                 return Some(packet);
             }
-            match self.frames.umem().recover(index) {
-                true => self.counters.recovered_frames += 1,
-                false => self.counters.unknown_completions += 1,
+            if !self.frames.umem().recover(index) {
+                self.unknown_completions += 1;
             }
         }
         None
@@ -218,8 +215,8 @@ impl<O: Opener> TxRing for AfXdp<O> {
         Ok(())
     }
 
-    /// Packets that the kernel does not take now stay in the ring: see
-    /// [`XdpCounters`](super::XdpCounters).
+    /// Packets that the kernel does not take now stay in the ring: the send buffer or the
+    /// completion ring is full, the device is busy, or the kernel has no memory.
     ///
     /// # Errors
     /// The error of `sendto` on the device, for instance `NetworkDown`, or `ENXIO` if it was
@@ -230,7 +227,7 @@ impl<O: Opener> TxRing for AfXdp<O> {
             return Ok(());
         };
         line.tx.publish();
-        let result = line.ring(self.opener.device(), &mut self.counters);
+        let result = line.ring(self.opener.device());
         let taken = line.tx.consumed();
         let burst = taken.wrapping_sub(std::mem::replace(&mut self.taken, taken));
         self.detector.after_doorbell(burst, line.held());
@@ -269,7 +266,7 @@ impl<O: Opener> Completions for AfXdp<O> {
         line.completion.release();
         let more = line.completion.waiting() > 0 || is_left;
         if line.needs_doorbell() {
-            line.ring(self.opener.device(), &mut self.counters)?;
+            line.ring(self.opener.device())?;
         }
         Ok(more)
     }

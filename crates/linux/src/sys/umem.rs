@@ -114,6 +114,13 @@ impl Umem {
         self.moves(index, ABANDONED, TAKEN) || self.moves_to_free(index, ABANDONED_AND_FREE)
     }
 
+    /// Returns the number of abandoned frames.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn abandoned(&self) -> u32 {
+        let of = |state: &&AtomicU32| state.load(Ordering::Relaxed) >= ABANDONED;
+        self.states.iter().filter(of).count() as u32
+    }
+
     /// Passes a taken frame to the kernel; `false` if it is not taken.
     #[inline]
     pub(crate) fn to_device(&self, index: u32) -> bool {

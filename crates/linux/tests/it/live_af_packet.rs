@@ -104,7 +104,6 @@ fn completions_have_the_rate_of_the_shaper() {
         took_ns > least_ns,
         "{completed_bytes} bytes in {took_ns} ns"
     );
-    assert_eq!(ring.tx.counters(), Default::default());
 }
 
 /// The halves on two threads and the receiver on a third, with a ring small enough to be often full

@@ -170,7 +170,7 @@ impl Sender {
         assert_eq!(self.frames.free_frames(), FRAMES - FILL_FRAMES);
         assert_eq!(self.frames.rejected_frames(), 0);
         assert_eq!(self.queue.completer_counters().unknown_completions, 0);
-        assert_eq!(self.queue.device().counters().unknown_completions, 0);
+        assert_eq!(self.queue.device().unknown_completions(), 0);
     }
 
     fn finish(&mut self) {
