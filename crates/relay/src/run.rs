@@ -3,8 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use taut_linux::poll::{self, Ready};
-use taut_linux::sched;
+use taut_linux::{poll, sched};
 
 /// The longest sleep, in ns, and so the maximum delay until the end of a run is noticed.
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
@@ -29,11 +28,12 @@ pub trait Work {
     /// Adds the descriptors to wait for.
     fn fds<'a>(&'a self, fds: &mut Vec<BorrowedFd<'a>>);
 
-    /// Does the work due at `now_ns`. `ready` holds the ready descriptors, by position.
+    /// Does the work due at `now_ns`. `ready` is `true` at the positions of ready
+    /// descriptors, and empty if they were not polled.
     ///
     /// # Errors
     /// Returns an error if the work cannot continue.
-    fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next>;
+    fn turn(&mut self, now_ns: u64, ready: &[bool]) -> io::Result<Next>;
 }
 
 /// Serves `work` until it ends.
@@ -43,12 +43,12 @@ pub trait Work {
 pub fn run(work: &mut impl Work) -> io::Result<()> {
     // Without precise timers the sleeps are less exact.
     let _ = sched::precise_timers();
-    let mut ready = Ready::default();
+    let mut ready = Vec::new();
     loop {
         let now_ns = sched::monotonic_ns();
-        ready = match work.turn(now_ns, ready)? {
+        ready = match work.turn(now_ns, &ready)? {
             Next::End => return Ok(()),
-            Next::Now => Ready::default(),
+            Next::Now => Vec::new(),
             Next::At(at_ns) => {
                 let mut fds = Vec::new();
                 work.fds(&mut fds);

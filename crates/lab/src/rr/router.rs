@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use hdrhistogram::Histogram;
-use taut_linux::poll::Ready;
 use taut_measure::meter::{Curve, Meter, Quantiles, histogram_ns};
 use taut_measure::trace::Recording;
 use taut_path::{AnyLimit, AnyQdisc, Queue};
@@ -118,7 +117,7 @@ impl Work for Router<'_> {
         fds.extend(self.directions.iter().map(|direction| direction.fd()));
     }
 
-    fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
+    fn turn(&mut self, now_ns: u64, ready: &[bool]) -> io::Result<Next> {
         if self.control.is_stopped() {
             return Ok(Next::End);
         }
@@ -129,7 +128,7 @@ impl Work for Router<'_> {
         }
         let each = self.directions.iter_mut().zip(&mut self.has_more);
         for (position, (direction, has_more)) in each.enumerate() {
-            let readable = *has_more || ready.is_ready(position);
+            let readable = *has_more || ready.get(position) == Some(&true);
             *has_more = direction.service(now_ns, readable)?;
         }
         let wakeups_ns = self.directions.iter().filter_map(|it| it.next_wakeup_ns());

@@ -199,7 +199,11 @@ fn segment_by_kernel(ns: &NetNs, tap: &Tap, packet: &GsoPacket, segments: usize)
     let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
     while cut.len() < segments {
         let ready = poll::wait(&[tap.as_fd()], Some(patience_ns)).expect("poll");
-        assert!(ready.any(), "{} of {segments} segments came", cut.len());
+        assert!(
+            ready.contains(&true),
+            "{} of {segments} segments came",
+            cut.len()
+        );
         cut.extend(read_segments(tap, packet));
     }
     cut
@@ -359,7 +363,7 @@ fn passed_to_tap(ns: &NetNs, tap: &Tap, packet: &GsoPacket) -> GsoPacket {
     let patience_ns = sched::monotonic_ns() + PATIENCE.as_nanos() as u64;
     loop {
         let ready = poll::wait(&[tap.as_fd()], Some(patience_ns)).expect("poll");
-        assert!(ready.any(), "nothing came");
+        assert!(ready.contains(&true), "nothing came");
         while let Some(bytes) = tap.read(&mut buffer).expect("reads") {
             let (header, frame) = VirtioNetHeader::split(&buffer[..bytes]).expect("header");
             if frame[..12] == packet.frame[..12] {

@@ -6,7 +6,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use taut_linux::link::LinkState;
-use taut_linux::poll::Ready;
 use taut_linux::sched::monotonic_ns;
 
 use crate::direction::Direction;
@@ -76,7 +75,7 @@ impl<S: Source, O: RunControl> Work for Relay<'_, S, O> {
         fds.extend(self.egresses.iter().map(|egress| egress.monitor.as_fd()));
     }
 
-    fn turn(&mut self, now_ns: u64, ready: Ready) -> io::Result<Next> {
+    fn turn(&mut self, now_ns: u64, ready: &[bool]) -> io::Result<Next> {
         self.now_ns = now_ns;
         self.note(ready);
         if now_ns >= self.next_count_ns {
@@ -110,12 +109,9 @@ impl<S: Source, O: RunControl> Work for Relay<'_, S, O> {
 
 impl<S: Source, O: RunControl> Relay<'_, S, O> {
     /// Records which directions are readable, and whether a link has events.
-    fn note(&mut self, ready: Ready) {
-        let mut position = 0;
-        let mut is_ready = || {
-            position += 1;
-            ready.is_ready(position - 1)
-        };
+    fn note(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter();
+        let mut is_ready = || ready.next() == Some(&true);
         for direction in &mut *self.directions {
             if direction.source.fd().is_some() && is_ready() {
                 direction.set_readable();

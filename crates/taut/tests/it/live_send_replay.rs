@@ -75,7 +75,7 @@ fn wire(left: &Tap, right: &Tap) -> Vec<Vec<u8>> {
     loop {
         let soon_ns = sched::monotonic_ns() + 1_000_000_000;
         let ready = poll::wait(&[left.as_fd(), right.as_fd()], Some(soon_ns)).expect("polls");
-        if !ready.any() {
+        if !ready.contains(&true) {
             return frames;
         }
         for (from, to) in [(left, right), (right, left)] {

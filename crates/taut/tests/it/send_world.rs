@@ -168,7 +168,7 @@ impl Sending {
         let mut bytes = [0; 512];
         while !messages.contains(what) {
             let ready = poll::wait(&[talk.as_fd()], Some(patience_ns)).expect("polls");
-            assert!(ready.any(), "no message {what:?}: {messages}");
+            assert!(ready.contains(&true), "no message {what:?}: {messages}");
             let length = talk.read(&mut bytes).expect("reads");
             assert!(length > 0, "ended without the message {what:?}: {messages}");
             *messages += &String::from_utf8_lossy(&bytes[..length]);
