@@ -84,39 +84,22 @@ impl ThreadParts {
 
 impl BlockingTunSocket {
     /// Sends all `(payload, destination)` of `items`. A datagram that the kernel rejects is counted
-    /// and does not end the batch. Waits only while the kernel's send buffer is full, and as long
-    /// as it is: see [`send_timeout`](Self::send_timeout).
+    /// and does not end the batch. Waits only while the kernel's send buffer is full.
+    ///
+    /// Stops if the send buffer is full when `timeout` has passed (`None`: never).
+    /// [`SendReport::unsent`] is then the number of the last items, which were not sent.
     ///
     /// # Errors
     /// Returns an error only if the socket cannot be read.
     pub fn send<P: AsRef<[u8]>>(
         &self,
         items: impl IntoIterator<Item = (P, SocketAddr)>,
+        timeout: Option<Duration>,
     ) -> io::Result<SendReport> {
-        self.send_until(items, None)
-    }
-
-    /// As [`send`](Self::send), but stops if the send buffer is full when `timeout` has passed.
-    /// [`SendReport::unsent`] is then the number of the last items, which were not sent.
-    ///
-    /// # Errors
-    /// As for [`send`](Self::send).
-    pub fn send_timeout<P: AsRef<[u8]>>(
-        &self,
-        items: impl IntoIterator<Item = (P, SocketAddr)>,
-        timeout: Duration,
-    ) -> io::Result<SendReport> {
-        self.send_until(items, Instant::now().checked_add(timeout))
-    }
-
-    fn send_until<P: AsRef<[u8]>>(
-        &self,
-        items: impl IntoIterator<Item = (P, SocketAddr)>,
-        deadline: Option<Instant>,
-    ) -> io::Result<SendReport> {
+        let started = Instant::now();
         let mut sending = Sending::new(items);
         while !sending.send(&self.0.parts.link)? {
-            if deadline.is_some_and(|at| Instant::now() >= at) {
+            if timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
                 return Ok(sending.stop());
             }
             thread::sleep(RETRY);

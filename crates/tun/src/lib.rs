@@ -3,13 +3,13 @@
 //!
 //! Such a program reads packets as fast as the TUN delivers them. They then wait in its own queues
 //! and below its socket, where nothing can reorder, mark or drop them. With a [`Tunnel`], they wait
-//! in a discipline (`fq_codel` by default). [`Tunnel::next`] releases a packet only while the bytes
-//! released and not yet departed from the kernel are below a limit. These bytes can be in the
+//! in a discipline (`fq_codel` by default). [`Tunnel::next_batch`] releases packets only while the
+//! bytes released and not yet departed from the kernel are below a limit. These bytes can be in the
 //! program's encryption and queues, or in the kernel's queue below the socket.
 //!
 //! # Parts
 //! - [`Tunnel`]: the queue. [`push`](Tunnel::push) the packets of the TUN, and send the packets
-//!   that [`next`](Tunnel::next) returns.
+//!   that [`next_batch`](Tunnel::next_batch) releases.
 //! - `TunSocket` (feature `tokio`) and [`BlockingTunSocket`]: send datagrams, and report their
 //!   departure. The sockets do not limit: the tunnel does, one step earlier.
 //! - A tunnel has one *path*, or several with a limit each, for peers behind different links.

@@ -170,17 +170,6 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         poll_fn(|context| self.poll_next_batch(context, into, max)).await;
     }
 
-    /// Waits for a packet, and releases it. Cancel-safe.
-    pub async fn next(&self) -> T {
-        let mut packet = Vec::with_capacity(1);
-        loop {
-            self.next_batch(&mut packet, 1).await;
-            if let Some(packet) = packet.pop() {
-                return packet;
-            }
-        }
-    }
-
     /// As [`next_batch`](Self::next_batch), in a thread, for at most `timeout`. Returns `true` if a
     /// packet was released.
     pub fn wait_next_batch(&self, into: &mut Vec<T>, max: usize, timeout: Duration) -> bool {

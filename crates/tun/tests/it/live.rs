@@ -71,7 +71,7 @@ fn threads_keep_the_queue_in_the_tunnel() {
             let sealed = batch
                 .drain(..)
                 .map(|packet| ([&packet[..], &[0; 32]].concat(), peer));
-            socket.send(sealed).expect("sends");
+            socket.send(sealed, None).expect("sends");
             if number > 1_000 {
                 late_max = late_max.max(in_flight(&tunnel.snapshot(0)));
             }
@@ -82,7 +82,7 @@ fn threads_keep_the_queue_in_the_tunnel() {
         );
         while tunnel.wait_next_batch(&mut batch, 32, Duration::from_secs(1)) {
             socket
-                .send(batch.drain(..).map(|packet| (packet, peer)))
+                .send(batch.drain(..).map(|packet| (packet, peer)), None)
                 .expect("sends");
         }
         stopped.store(true, Ordering::Release);
@@ -161,7 +161,7 @@ fn run(
             let peer = peers[packet.len() - 1_000];
             (packet, peer)
         });
-        socket.send(sealed).expect("sends");
+        socket.send(sealed, None).expect("sends");
         is_done(tunnel)
     });
 }
@@ -252,7 +252,7 @@ fn timeout_ends_a_send_on_a_stalled_link() {
     let socket = tunnel.blocking_socket(link.near_socket()).expect("socket");
     let items = || (0..5_000).map(|_| ([0; 1_000], peer));
     let report = socket
-        .send_timeout(items(), Duration::from_millis(1))
+        .send(items(), Some(Duration::from_millis(1)))
         .expect("sends");
     assert!(report.unsent > 0, "the send buffer is full: {report:?}");
     assert_eq!(report.sent + report.rejected + report.unsent, 5_000);
@@ -281,7 +281,7 @@ fn packets_above_the_mtu_and_a_lost_link_do_not_hang() {
     until("fragments", || {
         tunnel.wait_next_batch(&mut batch, 8, Duration::from_millis(1));
         let report = socket
-            .send(batch.drain(..).map(|it| (it, peer)))
+            .send(batch.drain(..).map(|it| (it, peer)), None)
             .expect("sends");
         assert_eq!(report.rejected, 0);
         tunnel.snapshot(0).backlog.packets == 0
@@ -293,7 +293,7 @@ fn packets_above_the_mtu_and_a_lost_link_do_not_hang() {
     until("rejections", || {
         tunnel.wait_next_batch(&mut batch, 8, Duration::from_millis(1));
         let report = socket
-            .send(batch.drain(..).map(|it| (it, peer)))
+            .send(batch.drain(..).map(|it| (it, peer)), None)
             .expect("sends");
         rejected += report.rejected;
         tunnel.snapshot(0).backlog.packets == 0
@@ -348,7 +348,7 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
         }
         tunnel.try_next_batch(&mut batch, 32);
         socket
-            .send(batch.drain(..).map(|it| (it, peer)))
+            .send(batch.drain(..).map(|it| (it, peer)), None)
             .expect("sends");
     }
     assert_eq!(seen, 1_200);
@@ -368,7 +368,7 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
     until("drained", || {
         tunnel.wait_next_batch(&mut batch, 32, Duration::from_millis(1));
         socket
-            .send(batch.drain(..).map(|it| (it, peer)))
+            .send(batch.drain(..).map(|it| (it, peer)), None)
             .expect("sends");
         tunnel.snapshot(0).backlog.packets == 0
     });

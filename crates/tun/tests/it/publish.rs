@@ -33,7 +33,7 @@ fn published_path_has_bounds_and_comparable_bytes() {
     assert_eq!(tunnel.try_next_batch(&mut released, 10), 1);
     released.insert(0, vec![0; 148]); // A handshake: 208 bytes with the overhead.
     socket
-        .send(released.drain(..).map(|packet| (packet, to)))
+        .send(released.drain(..).map(|packet| (packet, to)), None)
         .expect("sends");
     let metrics = || {
         let published = read(std::slice::from_ref(&directory));

@@ -136,7 +136,7 @@ fn rejected_datagram_does_not_end_the_batch() {
     tunnel.try_next_batch(&mut released, 10);
     assert_eq!(released.len(), 5);
     let report = socket
-        .send(released.iter().map(|packet| (packet, to)))
+        .send(released.iter().map(|packet| (packet, to)), None)
         .expect("sends");
     assert_eq!((report.sent, report.rejected), (3, 2));
     assert_eq!(report.last_errno, 90, "EMSGSIZE");
@@ -204,7 +204,7 @@ fn hundred_tunnels_in_one_process() {
         let mut released = Vec::new();
         tunnel.try_next_batch(&mut released, 10);
         let report = socket
-            .send(released.iter().map(|packet| (packet, to)))
+            .send(released.iter().map(|packet| (packet, to)), None)
             .expect("sends");
         assert_eq!((report.sent, report.rejected), (3, 0));
     }
