@@ -43,7 +43,7 @@ pub use netns::NetNs;
 pub use port::Port;
 pub use privilege::{effective_capabilities, ensure_privilege, privilege, retain_capabilities};
 pub use rustix::thread::CapabilitySet;
-pub use tun::{Tap, TapConfig, TapWriteError, Tun, WriteOutcome};
+pub use tun::{Tap, TapConfig, Tun, WriteOutcome};
 pub use vlan::tag_bytes;
 pub use vnet_header::VirtioNetHeader;
 

@@ -51,27 +51,15 @@ impl Default for TapConfig {
     }
 }
 
-/// Why the kernel rejected a frame. It is lost unless the writer retries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TapWriteError {
-    /// No room now (`EAGAIN`).
-    WouldBlock,
-    /// No memory for it now (`ENOBUFS`, `ENOMEM`).
-    NoBuffers,
-    /// The device is down (`EIO`).
-    Down,
-    /// Not a frame, or its virtio-net header does not fit it (`EINVAL`).
-    Malformed,
-}
-
 /// The result of writing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "a rejected frame is lost: count it or retry"]
+#[must_use = "a rejected frame is lost: count it"]
 pub enum WriteOutcome {
     /// The kernel received it.
     Accepted,
-    /// The kernel rejected it.
-    Rejected(TapWriteError),
+    /// The kernel rejected it: it has no room (`EAGAIN`) or no memory for it (`ENOBUFS`, `ENOMEM`),
+    /// the device is down (`EIO`), or it is not a frame that fits its virtio-net header (`EINVAL`).
+    Rejected,
 }
 
 /// A TAP device with one queue. It is removed when this is dropped.
@@ -169,15 +157,13 @@ impl Tap {
     }
 
     fn outcome(&self, written: rustix::io::Result<usize>) -> io::Result<WriteOutcome> {
-        let error_kind = match written {
-            Ok(_) => return Ok(WriteOutcome::Accepted),
-            Err(Errno::AGAIN) => TapWriteError::WouldBlock,
-            Err(Errno::NOBUFS | Errno::NOMEM) => TapWriteError::NoBuffers,
-            Err(Errno::IO) => TapWriteError::Down,
-            Err(Errno::INVAL) => TapWriteError::Malformed,
-            Err(error) => return Err(failed("write", &self.name, error)),
-        };
-        Ok(WriteOutcome::Rejected(error_kind))
+        match written {
+            Ok(_) => Ok(WriteOutcome::Accepted),
+            Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM | Errno::IO | Errno::INVAL) => {
+                Ok(WriteOutcome::Rejected)
+            }
+            Err(error) => Err(failed("write", &self.name, error)),
+        }
     }
 }
 

@@ -38,7 +38,7 @@ impl EmulatedDirection {
             match event {
                 NicEvent::Frame(sent) => match self.frames.write(sent.packet, &self.to)? {
                     WriteOutcome::Accepted => {}
-                    WriteOutcome::Rejected(_) => self.rejected_packets += 1,
+                    WriteOutcome::Rejected => self.rejected_packets += 1,
                 },
                 NicEvent::Interrupt(_) => self.complete(at_ns)?,
             }

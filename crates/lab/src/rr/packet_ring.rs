@@ -71,7 +71,7 @@ impl Route for ReceiveDirection {
             };
             match self.to.write(&self.buffer[..bytes])? {
                 WriteOutcome::Accepted => {}
-                WriteOutcome::Rejected(_) => self.rejected_packets += 1,
+                WriteOutcome::Rejected => self.rejected_packets += 1,
             }
         }
         Ok(true)

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use taut_linux::af_packet::{AfPacketCompletions, AfPacketTx};
 use taut_linux::segment::Segmenter;
-use taut_linux::{FrameSource, NetNs, Tap, TapWriteError, VirtioNetHeader, WriteOutcome, link};
+use taut_linux::{FrameSource, NetNs, Tap, VirtioNetHeader, WriteOutcome, link};
 use taut_path::classify::{classify, mark_congestion};
 use taut_path::pool::FramePool;
 use taut_path::{Chunk, DropReason, Ecn, Frame, Packet, PacketSink};
@@ -82,7 +82,7 @@ impl Frames {
                 cut.piece(frame, piece.first_segment, packet.segments(), &mut headers)
             });
             let Some(parts) = parts else {
-                return Ok(WriteOutcome::Rejected(TapWriteError::Malformed));
+                return Ok(WriteOutcome::Rejected);
             };
             let headers = &mut headers[..parts.header_bytes];
             if packet.ecn() == Ecn::Marked {
