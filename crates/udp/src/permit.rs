@@ -20,40 +20,16 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Returns the units that it still reserves: bytes on the wire, or 1 datagram for a limit in
-    /// packets.
-    pub fn units(&self) -> u32 {
-        self.units
-    }
-
     /// Sends `datagrams`, all of them even if they exceed the reserved units: from here on, their
     /// actual units count as in flight. Releases the remainder of the permit. Does not wait.
     ///
     /// # Errors
     /// As for [`LimitedUdp::try_send`].
     pub fn send(mut self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        self.try_send(datagrams)
-    }
-
-    /// As [`send`](Self::send), and keeps the unsent units reserved, to try again after
-    /// [`Stop::BufferFull`](crate::Stop::BufferFull) or for the next datagrams.
-    ///
-    /// # Errors
-    /// As for [`LimitedUdp::try_send`].
-    pub fn try_send(&mut self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
         let units = std::mem::take(&mut self.units);
         self.udp.update(|state| {
-            let before = state.tracker.sent_units();
             state.tracker.limiter.release(units);
-            let sent = state.send(self.udp.socket(), datagrams, Room::NotNeeded);
-            let left = u64::from(units).saturating_sub(state.tracker.sent_units() - before);
-            // At most `units`, which were counted before.
-            if let Ok(left) = u32::try_from(left)
-                && state.tracker.reserve(left, LimitedUdp::now_ns()).is_ok()
-            {
-                self.units = left;
-            }
-            sent
+            state.send(self.udp.socket(), datagrams, Room::NotNeeded)
         })
     }
 }

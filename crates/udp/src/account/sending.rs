@@ -1,7 +1,6 @@
 //! Sending: objects are counted before the kernel sees them, and removed if it rejects them.
 
 use taut_dql::Error;
-use taut_path::limit::Unit;
 
 use super::in_flight::Object;
 use super::tracker::SocketTracker;
@@ -21,14 +20,6 @@ impl SocketTracker {
     pub(crate) fn still_blocked(&mut self) {
         self.detector.blocked();
         self.limiter.note_blocked();
-    }
-
-    /// Returns the units sent in total.
-    pub(crate) fn sent_units(&self) -> u64 {
-        match self.limiter.unit {
-            Unit::Bytes => self.totals.sent_bytes,
-            Unit::Packets => self.totals.sent_datagrams,
-        }
     }
 
     /// Reserves units of an object that is sent later: they count as in flight for the limit.

@@ -72,26 +72,6 @@ fn reserved_bytes_count_until_sent_or_dropped() {
 }
 
 #[test]
-fn permit_keeps_its_unsent_bytes() {
-    if !allowed() {
-        return;
-    }
-    let link = Link::shaped(2_000_000);
-    let socket = limited(&link, AnyLimit::bytes(10_000));
-    let mut permit = socket.reserve(3 * WIRE_BYTES).expect("room");
-    for left in [2, 1, 0, 0] {
-        let sent = permit.try_send(&[Datagram::new(&PAYLOAD)]).expect("sends");
-        assert_eq!(sent.count, 1, "also beyond its bytes");
-        assert_eq!(permit.units(), left * WIRE_BYTES);
-        assert_eq!(socket.snapshot().reserved, left * WIRE_BYTES);
-    }
-    assert_eq!(
-        socket.snapshot().totals.sent_bytes,
-        socket.snapshot().totals.completed_bytes + u64::from(socket.snapshot().in_flight_bytes)
-    );
-}
-
-#[test]
 fn dropped_permit_wakes_a_blocked_thread() {
     if !allowed() {
         return;
@@ -100,7 +80,7 @@ fn dropped_permit_wakes_a_blocked_thread() {
     let socket = limited(&link, AnyLimit::packets(2));
     let permits = take_all(&socket);
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| socket.reserve(WIRE_BYTES).expect("room").units());
+        let waiter = scope.spawn(|| socket.reserve(WIRE_BYTES).is_ok());
         let sender = scope.spawn(|| {
             socket
                 .send(&[Datagram::new(&PAYLOAD)])
@@ -111,7 +91,7 @@ fn dropped_permit_wakes_a_blocked_thread() {
             thread::yield_now();
         }
         drop(permits);
-        assert_eq!(waiter.join().expect("no panic"), 1);
+        assert!(waiter.join().expect("no panic"));
         assert_eq!(sender.join().expect("no panic"), 1);
     });
 }
