@@ -38,12 +38,21 @@ impl SocketTracker {
                 Source::ZeroCopy,
             ) => {
                 self.totals.copied += u64::from(copied);
-                if let Some(range) = self.rejected.split_off(first, last) {
+                if let Some(range) = self.without_rejected(first, last) {
                     self.released(range, now_ns, on_departure);
                 }
             }
             _ => {}
         }
+    }
+
+    /// Removes the rejected datagram from a range of released ids. Returns the remainder.
+    fn without_rejected(&mut self, first: u32, last: u32) -> Option<(u32, u32)> {
+        if self.rejected != Some(last) {
+            return Some((first, last));
+        }
+        self.rejected = None;
+        (first != last).then(|| (first, last.wrapping_sub(1)))
     }
 
     fn left(&mut self, id: u32, at_real_ns: u64, now_ns: u64, on_departure: OnDeparture<'_>) {

@@ -13,7 +13,6 @@ mod in_flight;
 mod limiter;
 mod losses;
 mod memory_estimate;
-mod rejected;
 mod results;
 mod sending;
 mod settings;

@@ -125,12 +125,13 @@ impl SocketTracker {
     /// its notification is in the error queue: read that, then call
     /// [`take_rejected_id`](Self::take_rejected_id).
     pub(crate) fn expect_rejected_id(&mut self) {
-        self.rejected.expect(self.objects.next());
+        self.rejected = Some(self.objects.next());
     }
 
     /// Returns `true` if the kernel assigned an id to the rejected datagram; it is then skipped.
+    /// Only after [`expect_rejected_id`](Self::expect_rejected_id).
     pub(crate) fn take_rejected_id(&mut self) -> bool {
-        let is_notified = self.rejected.take_notified();
+        let is_notified = self.rejected.take().is_none();
         if is_notified {
             self.skip_id();
         }

@@ -585,21 +585,31 @@ fn lost_notification_is_replaced_after_silence_or_overtaking() {
 fn rejected_datagram_with_an_id_is_not_unknown() {
     let mut played = Played::new(Source::ZeroCopy, u32::MAX);
     played.send(1000);
-    for numbered in [true, false] {
+    played.send(500);
+    for (range, numbered) in [
+        (Some((u32::MAX, u32::MAX)), false),
+        (None, false),
+        (Some((0, 1)), true),
+        (Some((2, 2)), true),
+    ] {
         let next = played.tracker.objects.next();
         played.tracker.expect_rejected_id();
-        if numbered {
-            let oldest = ErrorQueueEntry::Released {
-                first: u32::MAX,
-                last: next,
+        assert_eq!(played.tracker.newest_id(), next);
+        if let Some((first, last)) = range {
+            played.signal(ErrorQueueEntry::Released {
+                first,
+                last,
                 copied: false,
-            };
-            played.signal(oldest);
+            });
         }
-        assert_eq!(played.tracker.take_rejected_id(), numbered);
+        assert_eq!(played.tracker.take_rejected_id(), numbered, "{range:?}");
         assert_eq!(
             played.tracker.objects.next(),
             next.wrapping_add(u32::from(numbered))
+        );
+        assert_eq!(
+            played.tracker.newest_id().wrapping_add(1),
+            played.tracker.objects.next()
         );
     }
     let totals = played.tracker.totals;
@@ -609,7 +619,7 @@ fn rejected_datagram_with_an_id_is_not_unknown() {
     );
     assert_eq!(
         (totals.completed_bytes, played.tracker.limiter.in_flight()),
-        (1000, 0)
+        (1500, 0)
     );
 }
 

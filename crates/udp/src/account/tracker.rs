@@ -4,7 +4,6 @@ use super::in_flight::InFlight;
 use super::limiter::Limiter;
 use super::losses::RecentLosses;
 use super::memory_estimate::MemoryEstimate;
-use super::rejected::RejectedSend;
 use super::results::{Completed, Totals};
 use super::settings::Settings;
 use super::stall_timer::StallTimer;
@@ -19,7 +18,9 @@ pub(crate) struct SocketTracker {
     pub(crate) detector: QualityDetector,
     pub(crate) losses: RecentLosses,
     pub(super) memory: MemoryEstimate,
-    pub(super) rejected: RejectedSend,
+    /// The id of a rejected zero-copy datagram, while its notification is expected: the kernel
+    /// notifies its release only if it assigned that id.
+    pub(super) rejected: Option<u32>,
     /// The newest object that overtook one in flight, and since when, in ns.
     pub(super) overtaken: Option<(u32, u64)>,
     pub(super) stalls: StallTimer,
@@ -38,7 +39,7 @@ impl SocketTracker {
             detector: QualityDetector::new(settings.source, now_ns),
             losses: RecentLosses::default(),
             memory: MemoryEstimate::new(),
-            rejected: RejectedSend::default(),
+            rejected: None,
             overtaken: None,
             stalls: StallTimer::new(settings.stall_threshold_ns),
             active_ns: now_ns,
@@ -70,7 +71,7 @@ impl SocketTracker {
     /// Returns the newest id that the kernel might have assigned.
     pub(crate) fn newest_id(&self) -> u32 {
         let before = self.objects.next().wrapping_sub(1);
-        before.wrapping_add(self.rejected.ids())
+        before.wrapping_add(self.rejected.is_some().into())
     }
 
     /// Restarts the ids at 0, as the kernel does; has no effect while objects are in flight.

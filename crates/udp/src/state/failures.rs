@@ -56,7 +56,8 @@ impl State {
                 // from the next call.
                 let before = self.listeners.issues;
                 // The kernel might have counted a rejected zero-copy send.
-                if self.tracker.source() == Source::ZeroCopy {
+                let is_zero_copy = self.tracker.source() == Source::ZeroCopy;
+                if is_zero_copy {
                     self.tracker.expect_rejected_id();
                 }
                 // The kernel reports this error in the queue as well, each time.
@@ -64,7 +65,9 @@ impl State {
                     self.held = HeldError::Wanted;
                 }
                 let looked = self.complete(socket);
-                self.tracker.take_rejected_id();
+                if is_zero_copy {
+                    self.tracker.take_rejected_id();
+                }
                 looked?;
                 if !retried {
                     return Ok(None);

@@ -434,16 +434,22 @@ fn too_long_unfragmentable_datagram_is_counted_once() {
     if !allowed() {
         return;
     }
-    for source in [Source::Timestamps, Source::ZeroCopy, Source::Polled] {
+    for (source, kernel_ids) in [
+        (Source::Timestamps, false),
+        (Source::Timestamps, true),
+        (Source::ZeroCopy, false),
+        (Source::Polled, false),
+    ] {
         let link = Link::shaped(20_000_000);
         let (_far, address) = link.receiver();
         let socket = link.connected(address);
         let whole = rustix::net::sockopt::Ipv4PathMtuDiscovery::DO;
         rustix::net::sockopt::set_ip_mtu_discover(&socket, whole).expect("option");
-        let socket = LimitedUdp::builder(socket)
-            .source(source)
-            .build()
-            .expect("limited");
+        let mut builder = LimitedUdp::builder(socket).source(source);
+        if kernel_ids {
+            builder = builder.kernel_ids();
+        }
+        let socket = builder.build().expect("limited");
         for count in 1..=5 {
             let sent = socket
                 .try_send(&[Datagram::new(&[0; 3_000])])
@@ -455,7 +461,8 @@ fn too_long_unfragmentable_datagram_is_counted_once() {
         let totals = socket.snapshot().totals;
         assert_eq!(
             (totals.unknown_completions, totals.stale_completions),
-            (0, 0)
+            (0, 0),
+            "{source:?}, {kernel_ids}"
         );
     }
 }
