@@ -22,8 +22,6 @@ const CAP_NS: u64 = 5_000_000;
 /// Default maximum of tasks that wait for room.
 const WAITERS: usize = 65_536;
 
-/// A poll costs two system calls, and a socket that is polled less often stops sending.
-const POLL_NS: RangeInclusive<u64> = 10_000..=1_000_000_000;
 /// A busy machine wakes a thread 1 ms late; twice the maximum must not overflow.
 const STALL_NS: RangeInclusive<u64> = 1_000_000..=1 << 62;
 
@@ -73,12 +71,6 @@ impl Builder {
     /// as in `taut:2ms`: the lower one applies.
     pub fn cap_ns(mut self, cap_ns: u64) -> Self {
         self.cap_ns = Some(cap_ns);
-        self
-    }
-
-    /// Sets the poll interval of [`Source::Polled`]: 0.01 ms to 1 s. Default: 1 ms.
-    pub fn poll_ns(mut self, poll_ns: u64) -> Self {
-        self.settings.poll_ns = poll_ns;
         self
     }
 
@@ -165,16 +157,9 @@ impl Builder {
 
     /// Rejects invalid settings before anything is changed.
     fn check(&self) -> io::Result<()> {
-        let Settings {
-            poll_ns,
-            stall_threshold_ns,
-            ..
-        } = self.settings;
+        let stall_threshold_ns = self.settings.stall_threshold_ns;
         if !sys::socket::is_udp(self.socket.as_fd()) {
             return Err(wrong("not a UDP socket (IPv4 or IPv6)"));
-        }
-        if !POLL_NS.contains(&poll_ns) {
-            return Err(wrong("poll_ns must be 10,000 to 1,000,000,000"));
         }
         if stall_threshold_ns != 0 && !STALL_NS.contains(&stall_threshold_ns) {
             return Err(wrong("stall_threshold_ns must be 0, or 1,000,000 to 2^62"));

@@ -6,6 +6,8 @@ use super::tracker::SocketTracker;
 use crate::error_queue_entry::ErrorQueueEntry;
 use crate::quality::Source;
 
+/// Poll interval of [`Source::Polled`].
+const POLL_NS: u64 = 1_000_000;
 /// Silence of timestamps after which the level is read: it shows whether the socket is empty.
 const SILENCE_NS: u64 = 20_000_000;
 /// How long overtaken objects are waited for. A discipline with several queues reorders datagrams
@@ -222,7 +224,7 @@ impl SocketTracker {
     /// Returns when the level must be read without a notification.
     fn poll_ns(&self) -> u64 {
         self.active_ns.saturating_add(match self.source() {
-            Source::Polled => self.settings.poll_ns,
+            Source::Polled => POLL_NS,
             Source::Timestamps => SILENCE_NS,
             Source::ZeroCopy => self.stalls.silence_ns(),
         })

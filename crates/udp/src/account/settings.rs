@@ -14,8 +14,6 @@ pub(crate) struct Settings {
     pub(crate) source: Source,
     /// An object older than this is a stall, in ns, at most 2^62; 0 disables stall detection.
     pub(crate) stall_threshold_ns: u64,
-    /// Poll interval of [`Source::Polled`], in ns.
-    pub(crate) poll_ns: u64,
     /// The limit is at most the amount that the path carries at the measured rate in this time, in
     /// ns, but at least eight full datagrams; 0: no cap.
     pub(crate) cap_ns: u64,
@@ -29,7 +27,6 @@ impl Default for Settings {
             limit: AnyLimit::default(),
             source: Source::default(),
             stall_threshold_ns: DEFAULT_THRESHOLD_NS,
-            poll_ns: 1_000_000,
             cap_ns: 0,
             timestamp_interval_ns: 100_000,
         }

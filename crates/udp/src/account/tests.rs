@@ -299,6 +299,7 @@ proptest! {
         for &size in &sizes {
             played.send(size);
         }
+        prop_assert_eq!(played.tracker.next_wakeup(), Some(MS));
         let left = left.min(sizes.len());
         // The kernel's memory for the newest, as the tracker estimates it without measurements.
         let level: u32 = sizes.iter().rev().take(left).map(|size| size + 768).sum();
