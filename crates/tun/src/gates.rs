@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::task::Waker;
 
 use slab::Slab;
-use taut_udp::{Departure, DepartureKind};
+use taut_udp::Departure;
 
 use crate::gate::Gate;
 
@@ -125,10 +125,9 @@ impl Gates {
         for departure in departed {
             // The tag of a datagram is its key.
             if let Some(record) = self.take(departure.tag) {
-                let lost = departure.kind == DepartureKind::Lost;
                 let gate = &mut self.paths[record.path];
                 gate.limit_applies = limit_applies;
-                gate.departed(record.units, record.epoch, lost, now_ns);
+                gate.departed(record.units, record.epoch, departure.lost, now_ns);
                 if !open.contains(&record.path) {
                     open.push(record.path);
                 }

@@ -73,7 +73,7 @@
 //! - A peer's port is closed, or a route is missing: [`SocketIssue::Unreachable`], with the peer.
 //! - Completions are lost, because a discipline was flushed, the receive buffer was full, or
 //!   another reader took them from the error queue: [`SocketIssue::CompletionsLost`] and
-//!   [`DepartureKind::Lost`], after a time that the table below gives. The rule does not use them.
+//!   [`Departure::lost`], after a time that the table below gives. The rule does not use them.
 //! - Most completions are lost: [`SocketIssue::QualityChanged`]. The socket uses the next source
 //!   from then on, [`Source::Polled`] after the last.
 //! - The path stalls: [`SocketIssue::Stalled`]. The socket sends one datagram per threshold.
@@ -137,7 +137,7 @@ mod state;
 #[allow(unsafe_code)]
 mod sys;
 
-pub use account::{Completed, Departure, DepartureKind, StallTimer, Totals};
+pub use account::{Completed, Departure, StallTimer, Totals};
 pub use blocking::ThreadWaker;
 pub use builder::Builder;
 pub use datagram::Datagram;

@@ -1,7 +1,7 @@
 //! Completing: processing the kernel's reports, and detecting lost completions.
 
 use super::in_flight::{NotInFlight, Object};
-use super::results::{Completed, Departure, DepartureKind};
+use super::results::{Completed, Departure};
 use super::tracker::SocketTracker;
 use crate::error_queue_entry::ErrorQueueEntry;
 use crate::quality::Source;
@@ -59,15 +59,14 @@ impl SocketTracker {
 
     fn left(&mut self, id: u32, at_real_ns: u64, now_ns: u64, on_departure: OnDeparture<'_>) {
         let stamp = Some(at_real_ns);
-        let kind = DepartureKind::Timestamp;
         let mut reported = id;
         while let Some((before, object)) = self.objects.complete_unreported_before(reported) {
-            self.depart(before, &object, stamp, kind, now_ns, on_departure);
+            self.depart(before, &object, stamp, false, now_ns, on_departure);
             reported = before;
         }
         if let Some(object) = self.complete(id) {
             self.observed(at_real_ns > object.returned_real_ns && object.returned_real_ns != 0);
-            self.depart(id, &object, stamp, kind, now_ns, on_departure);
+            self.depart(id, &object, stamp, false, now_ns, on_departure);
         }
     }
 
@@ -85,8 +84,7 @@ impl SocketTracker {
         };
         for id in ids {
             if let Some(object) = self.complete(id) {
-                let kind = DepartureKind::ZeroCopy;
-                self.depart(id, &object, None, kind, now_ns, on_departure);
+                self.depart(id, &object, None, false, now_ns, on_departure);
             }
         }
     }
@@ -98,10 +96,10 @@ impl SocketTracker {
     /// long silence.
     pub(crate) fn level(&mut self, level_bytes: u32, now_ns: u64, on_departure: OnDeparture<'_>) {
         let is_silent = self.batch.counts.packets == 0 && self.needs_level(now_ns);
-        let kind = match self.source() {
-            Source::Polled => DepartureKind::Polled,
-            Source::Timestamps if level_bytes == 0 => DepartureKind::Lost,
-            Source::ZeroCopy if level_bytes == 0 && is_silent => DepartureKind::Lost,
+        let is_lost = match self.source() {
+            Source::Polled => false,
+            Source::Timestamps if level_bytes == 0 => true,
+            Source::ZeroCopy if level_bytes == 0 && is_silent => true,
             _ => return,
         };
         while let Some(object) = self.objects.first() {
@@ -109,13 +107,13 @@ impl SocketTracker {
             if level_bytes > 0 && others_bytes < u64::from(level_bytes) {
                 return;
             }
-            self.depart_first(kind, now_ns, on_departure);
+            self.depart_first(is_lost, now_ns, on_departure);
         }
     }
 
-    fn depart_first(&mut self, kind: DepartureKind, now_ns: u64, on_departure: OnDeparture<'_>) {
+    fn depart_first(&mut self, is_lost: bool, now_ns: u64, on_departure: OnDeparture<'_>) {
         if let Some((id, object)) = self.objects.pop_first() {
-            self.depart(id, &object, None, kind, now_ns, on_departure);
+            self.depart(id, &object, None, is_lost, now_ns, on_departure);
         }
     }
 
@@ -136,11 +134,10 @@ impl SocketTracker {
         id: u32,
         object: &Object,
         stamp_real_ns: Option<u64>,
-        kind: DepartureKind,
+        is_lost: bool,
         now_ns: u64,
         on_departure: OnDeparture<'_>,
     ) {
-        let is_lost = kind == DepartureKind::Lost;
         let units = self.limiter.units(object.bytes, object.datagrams);
         if is_lost {
             // Its departure time is unknown, so the rule does not learn from it.
@@ -166,7 +163,7 @@ impl SocketTracker {
             datagrams: object.datagrams,
             tag: object.tag,
             sojourn_ns: sojourn_ns.map_or(age_ns, |sojourn_ns| sojourn_ns.min(age_ns)),
-            kind,
+            lost: is_lost,
         });
     }
 
@@ -205,7 +202,7 @@ impl SocketTracker {
             }
             if let Some((overtaker, _)) = self.overtaken {
                 while self.objects.first_is_before(overtaker) {
-                    self.depart_first(DepartureKind::Lost, now_ns, on_departure);
+                    self.depart_first(true, now_ns, on_departure);
                 }
             }
         }

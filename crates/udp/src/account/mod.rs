@@ -21,7 +21,7 @@ mod stall_timer;
 mod tests;
 mod tracker;
 
-pub use results::{Completed, Departure, DepartureKind, Totals};
+pub use results::{Completed, Departure, Totals};
 pub(crate) use settings::Settings;
 pub use stall_timer::StallTimer;
 pub(crate) use tracker::SocketTracker;

@@ -19,23 +19,9 @@ pub struct Departure {
     pub tag: u32,
     /// Time below the socket, in ns: by the kernel's timestamp, or until the completion was read.
     pub sojourn_ns: u64,
-    /// How it was detected.
-    pub kind: DepartureKind,
-}
-
-/// How a departure was detected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DepartureKind {
-    /// A transmit timestamp.
-    Timestamp,
-    /// A zero-copy notification.
-    ZeroCopy,
-    /// The level of the socket.
-    Polled,
     /// Its completion was lost: the kernel holds no more packets of this socket, or later objects
     /// left long ago. It was sent, or dropped on the way.
-    Lost,
+    pub lost: bool,
 }
 
 /// The result of one completion batch.

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 
 use taut_path::AnyLimit;
-use taut_udp::{Datagram, Departure, DepartureKind, LimitedUdp, Source, Stop};
+use taut_udp::{Datagram, Departure, LimitedUdp, Source, Stop};
 
 use crate::common::{Link, allowed, finish, read_all, send_and_finish, until};
 
@@ -99,10 +99,7 @@ fn departure_has_its_waiting_time() {
     assert_eq!(departures.len(), 50);
     let first = departures[0].id;
     for (at, departure) in (0..).zip(departures.iter()) {
-        assert_eq!(
-            (departure.id, departure.kind),
-            (first + at, DepartureKind::Timestamp)
-        );
+        assert_eq!((departure.id, departure.lost), (first + at, false));
     }
     // Fifty of 1,400 bytes at 10 Mbit/s: the last waits for the others, except for the burst of the
     // bucket.
