@@ -41,7 +41,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
     /// Adds a socket, bound or connected, and makes it non-blocking.
     ///
     /// # Errors
-    /// Those of [`AsyncUdp::build`].
+    /// Those of [`Builder::build`](taut_udp::Builder::build) and [`AsyncUdp::new`].
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O and time.
@@ -50,7 +50,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> Tunnel<T> {
         let nudge = Arc::new(Notify::new());
         let notified = Arc::clone(&nudge);
         let link = Link::open(&self.core, udp, Arc::new(move || notified.notify_one()))?;
-        let udp = AsyncUdp::from_limited(link.udp.clone())?;
+        let udp = AsyncUdp::new(link.udp.clone())?;
         let parts = Arc::new(TaskParts { udp, link, nudge });
         let mut driver = JoinSet::new();
         driver.spawn(Arc::clone(&parts).drive());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
-use taut_udp::{Datagram, LimitedUdp, Stop};
+use taut_udp::{Datagram, LimitedUdp, Priority, Stop};
 use tokio::sync::mpsc;
 use tokio::time;
 
@@ -20,7 +20,8 @@ const LOST_AFTER: Duration = Duration::from_secs(3);
 /// Returns the median delay of 40 urgent messages.
 async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
     let link = support::shaped_link(20_000_000);
-    let socket = AsyncUdp::build(LimitedUdp::builder(link.connected_socket()?).limit(limit))?;
+    let builder = LimitedUdp::builder(link.connected_socket()?).limit(limit);
+    let socket = AsyncUdp::new(builder.build()?)?;
     let far = tokio::net::UdpSocket::from_std(link.far_socket()?)?;
     let (urgent, mut next_urgent) = mpsc::channel::<()>(16);
     // ANCHOR: sender
@@ -33,7 +34,10 @@ async fn run(limit: AnyLimit) -> Result<Duration, Box<dyn Error>> {
             };
             let mut sent = permit.send(&[Datagram::new(next)])?;
             if let Some(Stop::NoRoom | Stop::BufferFull) = sent.stop {
-                sent = socket.send_urgent(&[Datagram::new(next)]).await?; // waits for the kernel
+                // It waits for the kernel.
+                sent = socket
+                    .send_as(&[Datagram::new(next)], Priority::Urgent)
+                    .await?;
             }
             if let Some(Stop::Refused(errno)) = sent.stop {
                 return Err(io::Error::from_raw_os_error(errno).into());

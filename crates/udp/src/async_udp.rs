@@ -17,7 +17,6 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::task::{self, JoinSet};
 
-use crate::builder::Builder;
 use crate::datagram::{Datagram, header_bytes};
 use crate::error::failed;
 use crate::permit::Permit;
@@ -48,43 +47,19 @@ pub struct AsyncUdp {
 }
 
 impl AsyncUdp {
-    /// Wraps `socket` with the default limit and makes it non-blocking.
+    /// Waits on tokio for room of `limited`, and makes its socket non-blocking.
     ///
     /// The first wait spawns the task that reads completions, on its runtime. After that runtime
     /// ended, or while no thread drives it, waits on other runtimes do not end: use one runtime.
     ///
     /// # Errors
-    /// As for [`build`](Self::build).
-    ///
-    /// # Panics
-    /// As for [`build`](Self::build).
-    #[track_caller]
-    pub fn new(socket: UdpSocket) -> io::Result<Self> {
-        Self::build(LimitedUdp::builder(socket))
-    }
-
-    /// Wraps the socket of `builder` (from [`LimitedUdp::builder`]) with its limit.
-    ///
-    /// # Errors
-    /// Those of [`Builder::build`] and of `epoll`.
+    /// Those of `epoll`.
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O. The first wait needs its timer as well: without one it
     /// does not end.
     #[track_caller]
-    pub fn build(builder: Builder) -> io::Result<Self> {
-        Self::from_limited(builder.build()?)
-    }
-
-    /// Waits on tokio for room of `limited`, and makes its socket non-blocking.
-    ///
-    /// # Errors
-    /// Those of `epoll`.
-    ///
-    /// # Panics
-    /// As for [`build`](Self::build).
-    #[track_caller]
-    pub fn from_limited(limited: LimitedUdp) -> io::Result<Self> {
+    pub fn new(limited: LimitedUdp) -> io::Result<Self> {
         let runtime = Handle::current();
         limited.socket().set_nonblocking(true)?;
         let epoll =
@@ -109,13 +84,13 @@ impl AsyncUdp {
     ///
     /// ```
     /// # use std::net::UdpSocket;
-    /// # use taut_udp::{Datagram, async_udp::AsyncUdp};
+    /// # use taut_udp::{Datagram, LimitedUdp, async_udp::AsyncUdp};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> std::io::Result<()> {
     /// # let peer = UdpSocket::bind("127.0.0.1:0")?;
     /// # let socket = UdpSocket::bind("127.0.0.1:0")?;
     /// # socket.connect(peer.local_addr()?)?;
-    /// let socket = AsyncUdp::new(socket)?;
+    /// let socket = AsyncUdp::new(LimitedUdp::new(socket)?)?;
     /// let permit = socket.reserve(1242).await?;
     /// // The permit can be passed to another task. Dropped, it releases its bytes.
     /// let sent = permit.send(&[Datagram::new(&[0; 1200])])?;
@@ -126,7 +101,7 @@ impl AsyncUdp {
     ///
     /// # Errors
     /// - `InvalidInput` for more bytes than [`MAX_OBJECT`](taut_dql::MAX_OBJECT).
-    /// - `QuotaExceeded` if more tasks wait than [`Builder::waiters`].
+    /// - `QuotaExceeded` if more tasks wait than [`Builder::waiters`](crate::Builder::waiters).
     /// - The error of the socket, if it cannot be read.
     pub async fn reserve(&self, bytes: u32) -> io::Result<Permit> {
         self.reserve_as(bytes, Priority::Normal).await
@@ -143,15 +118,12 @@ impl AsyncUdp {
             .await
     }
 
-    /// As [`reserve`](Self::reserve), before all waiting tasks that are not urgent.
+    /// As [`reserve`](Self::reserve), with a priority: an urgent task precedes all waiting tasks
+    /// that are not urgent.
     ///
     /// # Errors
     /// As for [`reserve`](Self::reserve).
-    pub async fn reserve_urgent(&self, bytes: u32) -> io::Result<Permit> {
-        self.reserve_as(bytes, Priority::Urgent).await
-    }
-
-    async fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
+    pub async fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
         self.turn(|place, context| place.poll_reserve(bytes, priority, context))
             .await
     }
@@ -216,15 +188,16 @@ impl AsyncUdp {
         self.send_as(datagrams, Priority::Normal).await
     }
 
-    /// As [`send`](Self::send), before all waiting tasks that are not urgent.
+    /// As [`send`](Self::send), with a priority: an urgent task precedes all waiting tasks that are
+    /// not urgent.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
-    pub async fn send_urgent(&self, datagrams: &[Datagram<'_>]) -> io::Result<Sent> {
-        self.send_as(datagrams, Priority::Urgent).await
-    }
-
-    async fn send_as(&self, datagrams: &[Datagram<'_>], priority: Priority) -> io::Result<Sent> {
+    pub async fn send_as(
+        &self,
+        datagrams: &[Datagram<'_>],
+        priority: Priority,
+    ) -> io::Result<Sent> {
         let mut all: Option<Sent> = None;
         loop {
             let left = &datagrams[all.map_or(0, |all| all.count)..];

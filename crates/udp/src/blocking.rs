@@ -82,15 +82,12 @@ impl LimitedUdp {
         self.reserve_as(bytes, Priority::Normal)
     }
 
-    /// As [`reserve`](Self::reserve), before all waiting senders that are not urgent.
+    /// As [`reserve`](Self::reserve), with a priority: an urgent sender precedes all waiting
+    /// senders that are not urgent.
     ///
     /// # Errors
     /// As for [`reserve`](Self::reserve).
-    pub fn reserve_urgent(&self, bytes: u32) -> io::Result<Permit> {
-        self.reserve_as(bytes, Priority::Urgent)
-    }
-
-    fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
+    pub fn reserve_as(&self, bytes: u32, priority: Priority) -> io::Result<Permit> {
         let mut place = Place::new(self);
         let mut poll = |context: &mut Context<'_>| place.poll_reserve(bytes, priority, context);
         if let Poll::Ready(done) = poll(&mut Context::from_waker(Waker::noop())) {

@@ -84,7 +84,7 @@ impl SocketLimiter {
     /// `max_datagrams` is the maximum of one send (GSO).
     ///
     /// # Errors
-    /// Those of [`AsyncUdp::build`].
+    /// Those of [`Builder::build`](crate::Builder::build) and [`AsyncUdp::new`].
     ///
     /// # Panics
     /// Outside of a tokio runtime with I/O and time.
@@ -100,7 +100,7 @@ impl SocketLimiter {
     /// room, and then requests the next datagram. [`stats`](Self::stats) does not cover it.
     ///
     /// # Errors
-    /// Those of [`AsyncUdp::build`].
+    /// Those of [`Builder::build`](crate::Builder::build) and [`AsyncUdp::new`].
     ///
     /// # Panics
     /// As for [`socket`](Self::socket).
@@ -119,7 +119,7 @@ impl SocketLimiter {
                 .fallback_source(Source::Polled)
                 .fallback_source(Source::Timestamps),
         };
-        AsyncUdp::build(builder)
+        AsyncUdp::new(builder.build()?)
     }
 
     /// Returns the statistics of the most recent socket, which is the one in use, also after a

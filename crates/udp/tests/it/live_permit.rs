@@ -11,7 +11,7 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, poll};
 use taut_path::AnyLimit;
 use taut_udp::async_udp::AsyncUdp;
-use taut_udp::{Datagram, LimitedUdp, Permit, Place};
+use taut_udp::{Datagram, LimitedUdp, Permit, Place, Priority};
 use tokio::sync::mpsc;
 use tokio::{task, time};
 
@@ -103,8 +103,7 @@ fn permit_is_sent_by_another_task() {
     }
     let link = Link::shaped(2_000_000);
     runtime(2).block_on(async {
-        let socket =
-            Arc::new(AsyncUdp::from_limited(limited(&link, AnyLimit::packets(3))).expect("epoll"));
+        let socket = Arc::new(AsyncUdp::new(limited(&link, AnyLimit::packets(3))).expect("epoll"));
         let (permits, mut next) = mpsc::channel::<Permit>(1);
         let sender = tokio::spawn(async move {
             let mut count = 0;
@@ -135,10 +134,10 @@ fn urgent_reservation_is_first() {
     }
     let link = Link::shaped(2_000_000);
     runtime(1).block_on(async {
-        let socket = AsyncUdp::from_limited(limited(&link, AnyLimit::packets(0))).expect("epoll");
+        let socket = AsyncUdp::new(limited(&link, AnyLimit::packets(0))).expect("epoll");
         let held = take_all(socket.limited());
         let mut normal = pin!(socket.reserve(WIRE_BYTES));
-        let mut urgent = pin!(socket.reserve_urgent(WIRE_BYTES));
+        let mut urgent = pin!(socket.reserve_as(WIRE_BYTES, Priority::Urgent));
         poll_fn(|context| {
             assert!(normal.as_mut().poll(context).is_pending());
             assert!(urgent.as_mut().poll(context).is_pending());
@@ -210,8 +209,7 @@ fn kept_future_does_not_starve_others() {
     let link = Link::shaped(2_000_000);
     for threads in [1, 2] {
         runtime(threads).block_on(async {
-            let socket =
-                AsyncUdp::from_limited(limited(&link, AnyLimit::packets(1))).expect("epoll");
+            let socket = AsyncUdp::new(limited(&link, AnyLimit::packets(1))).expect("epoll");
             let socket = Arc::new(socket);
             let held = take_all(socket.limited());
             let mut kept = pin!(socket.reserve(WIRE_BYTES));
@@ -253,14 +251,14 @@ fn dropped_future_loses_nothing() {
     }
     let link = Link::shaped(20_000_000);
     runtime(1).block_on(async {
-        let socket = AsyncUdp::from_limited(limited(&link, AnyLimit::packets(2))).expect("epoll");
+        let socket = AsyncUdp::new(limited(&link, AnyLimit::packets(2))).expect("epoll");
         let polls = AtomicUsize::new(0);
         let batch = [Datagram::new(&PAYLOAD); 6];
         for max_polls in 0..30 {
             polls.store(0, Ordering::Relaxed);
             let mut send = pin!(socket.send(&batch));
             let mut reserve = pin!(socket.reserve(WIRE_BYTES));
-            let mut urgent = pin!(socket.reserve_urgent(WIRE_BYTES));
+            let mut urgent = pin!(socket.reserve_as(WIRE_BYTES, Priority::Urgent));
             let mut room = pin!(socket.wait_for_room());
             let mut done = [false; 4];
             let all = poll_fn(|context: &mut Context<'_>| {

@@ -26,7 +26,7 @@ fn tasks_get_room_in_turn() {
     for threads in [1, 2] {
         runtime(threads).block_on(async {
             let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(4));
-            let socket = Arc::new(AsyncUdp::build(builder).expect("limited"));
+            let socket = Arc::new(AsyncUdp::new(builder.build().expect("limited")).expect("epoll"));
             let counts: Arc<[AtomicU64; 4]> = Arc::default();
             let tasks: Vec<_> = (0..4)
                 .map(|task| {
@@ -66,7 +66,8 @@ fn completions_are_read_while_no_task_waits() {
     let link = Link::shaped(20_000_000);
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
-        let socket = AsyncUdp::new(link.connected(address)).expect("limited");
+        let socket = AsyncUdp::new(LimitedUdp::new(link.connected(address)).expect("limited"))
+            .expect("epoll");
         let send = || {
             let sent = socket.limited().send_unlimited(&[Datagram::new(&PAYLOAD)]);
             assert_eq!(sent.expect("sends").stop, None);
@@ -106,7 +107,8 @@ fn a_task_that_waits_does_not_spin() {
     let link = Link::shaped(2_000_000);
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
-        let socket = AsyncUdp::new(link.connected(address)).expect("limited");
+        let socket = AsyncUdp::new(LimitedUdp::new(link.connected(address)).expect("limited"))
+            .expect("epoll");
         let mut polls = 0;
         for _ in 0..150 {
             polls += send_and_count_polls(&socket).await;
@@ -130,7 +132,7 @@ fn task_waiting_for_the_pool_does_not_spin() {
             .source(Source::ZeroCopy)
             .pool_bytes(POOL_BYTES)
             .limit(AnyLimit::bytes(10 * POOL_BYTES as u32));
-        let socket = AsyncUdp::build(builder).expect("limited");
+        let socket = AsyncUdp::new(builder.build().expect("limited")).expect("epoll");
         let mut polls = 0;
         let all = async {
             for _ in 0..400 {
@@ -151,7 +153,7 @@ fn dropped_future_leaves_the_wait_queue() {
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
         let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(2));
-        let socket = AsyncUdp::build(builder).expect("limited");
+        let socket = AsyncUdp::new(builder.build().expect("limited")).expect("epoll");
         while socket
             .limited()
             .try_send(&[Datagram::new(&PAYLOAD)])
@@ -177,7 +179,8 @@ fn receiving_is_not_affected() {
     let link = Link::shaped(20_000_000);
     let (far, address) = link.receiver();
     runtime(2).block_on(async {
-        let socket = AsyncUdp::new(link.connected(address)).expect("limited");
+        let socket = AsyncUdp::new(LimitedUdp::new(link.connected(address)).expect("limited"))
+            .expect("epoll");
         for round in 0..20_u8 {
             let batch = [Datagram::new(&PAYLOAD); 8];
             let _ = socket.send(&batch).await.expect("sends");
@@ -201,7 +204,7 @@ fn unblocked_sender_yields() {
     near.connect(far.local_addr().expect("address"))
         .expect("connected");
     runtime(1).block_on(async {
-        let socket = AsyncUdp::new(near).expect("limited");
+        let socket = AsyncUdp::new(LimitedUdp::new(near).expect("limited")).expect("epoll");
         let other = tokio::spawn(async {});
         for _ in 0..10_000 {
             socket.wait_for_room().await.expect("room");
@@ -228,7 +231,7 @@ fn completion_does_not_wake_all_waiters() {
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
         let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(4));
-        let socket = Arc::new(AsyncUdp::build(builder).expect("limited"));
+        let socket = Arc::new(AsyncUdp::new(builder.build().expect("limited")).expect("epoll"));
         let polls = Arc::new(AtomicU64::new(0));
         let tasks: Vec<_> = (0..TASKS)
             .map(|_| {
@@ -262,7 +265,7 @@ fn dropped_notification_reader_is_replaced() {
     for threads in [1, 2] {
         runtime(threads).block_on(async {
             let builder = LimitedUdp::builder(link.connected(address)).limit(AnyLimit::packets(2));
-            let socket = Arc::new(AsyncUdp::build(builder).expect("limited"));
+            let socket = Arc::new(AsyncUdp::new(builder.build().expect("limited")).expect("epoll"));
             while { socket.limited() }
                 .try_send(&[Datagram::new(&PAYLOAD)])
                 .expect("sends")
@@ -301,7 +304,7 @@ fn full_wait_queue_is_reported() {
     let (_far, address) = link.receiver();
     runtime(1).block_on(async {
         let builder = LimitedUdp::builder(link.connected(address)).waiters(1);
-        let socket = AsyncUdp::build(builder).expect("limited");
+        let socket = AsyncUdp::new(builder.build().expect("limited")).expect("epoll");
         while { socket.limited() }
             .try_send(&[Datagram::new(&PAYLOAD)])
             .expect("sends")
