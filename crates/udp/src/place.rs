@@ -1,6 +1,5 @@
 //! A place in the wait queue of a socket.
 
-use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
@@ -15,6 +14,7 @@ use crate::state::State;
 ///
 /// A call reads the kernel's notifications once, before it starts to wait. Another task must call
 /// [`LimitedUdp::complete`] in the meantime. It keeps the socket open.
+#[derive(Debug)]
 pub struct Place {
     udp: LimitedUdp,
     /// `None` while it does not wait.
@@ -81,16 +81,6 @@ impl Place {
             }
             done
         })
-    }
-}
-
-// Not derived: `Debug` of the socket takes its lock, which an observer already holds.
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ticket = &self.ticket;
-        f.debug_struct("Place")
-            .field("ticket", ticket)
-            .finish_non_exhaustive()
     }
 }
 

@@ -248,12 +248,35 @@ impl AsFd for LimitedUdp {
     }
 }
 
+// Without the state: an observer that prints the socket or a permit already holds its lock.
 impl std::fmt::Debug for LimitedUdp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let snapshot = self.snapshot();
         f.debug_struct("LimitedUdp")
             .field("socket", self.socket())
-            .field("snapshot", &snapshot)
-            .finish()
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::place::Place;
+
+    #[test]
+    fn printing_does_not_lock() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("socket");
+        let udp = LimitedUdp::new(socket).expect("limited");
+        let place = Place::new(&udp);
+        let permit = udp.try_reserve(100).expect("no error").expect("room");
+        let (printed, next) = mpsc::channel();
+        let locked = udp.lock();
+        let shown = udp.clone();
+        thread::spawn(move || printed.send(format!("{shown:?} {place:?} {permit:?}")));
+        next.recv_timeout(Duration::from_secs(60)).expect("printed");
+        drop(locked);
     }
 }

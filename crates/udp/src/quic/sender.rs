@@ -1,6 +1,5 @@
 //! Waiting for room, in FIFO order.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,16 +11,10 @@ use crate::quic::socket::Socket;
 /// Sends for one connection, with a place of its own in the wait queue. It never uses tokio's write
 /// readiness: completions raise `EPOLLERR`, which tokio reports as a closed write side and never
 /// clears.
+#[derive(Debug)]
 pub struct Sender {
     socket: Arc<Socket>,
     place: Place,
-}
-
-// Not derived: `Debug` of the socket takes its lock.
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").finish_non_exhaustive()
-    }
 }
 
 impl Sender {

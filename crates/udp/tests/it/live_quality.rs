@@ -22,7 +22,11 @@ fn until_quality(socket: &LimitedUdp, wanted: CompletionQuality) {
     let start = Instant::now();
     while socket.snapshot().completion_quality != wanted {
         let _ = socket.send(&[Datagram::new(&payload); 32]).expect("sends");
-        assert!(start.elapsed() < PATIENCE, "never {wanted:?}: {socket:?}");
+        assert!(
+            start.elapsed() < PATIENCE,
+            "never {wanted:?}: {:?}",
+            socket.snapshot()
+        );
     }
 }
 

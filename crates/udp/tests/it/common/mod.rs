@@ -135,7 +135,11 @@ pub fn send_and_finish(socket: &LimitedUdp, bytes: usize, count: usize) {
         let sent = socket.send(&batch).expect("sends");
         assert_eq!(sent.stop, None);
         left -= sent.count;
-        assert!(start.elapsed() < PATIENCE, "{left} left: {socket:?}");
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{left} left: {:?}",
+            socket.snapshot()
+        );
     }
     finish(socket);
 }
@@ -145,6 +149,10 @@ pub fn finish(socket: &LimitedUdp) {
     let start = Instant::now();
     while socket.snapshot().in_flight > 0 {
         let _ = socket.wait(None).expect("waits");
-        assert!(start.elapsed() < PATIENCE, "in flight for ever: {socket:?}");
+        assert!(
+            start.elapsed() < PATIENCE,
+            "in flight for ever: {:?}",
+            socket.snapshot()
+        );
     }
 }
