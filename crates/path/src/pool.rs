@@ -239,7 +239,8 @@ impl FrameState {
     }
 }
 
-/// Releases each frame; the queue counts packets and reasons. A frame that is not taken is counted as rejected.
+/// Releases each frame; the queue counts packets and reasons. A frame that is not taken is counted
+/// as rejected.
 ///
 /// The frame of an unknown completion is **not** released: its number belongs to a packet that
 /// might still be in the device, or to a frame with a new owner. Losing a frame is better than
