@@ -5,48 +5,16 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_report::document::Document as Found;
-use taut_scenarios::error::ScenarioError;
 use taut_scenarios::limit_rules;
 use taut_scenarios::registry::{self, DEFAULT_SEED};
-use taut_scenarios::run::{AnyRun, RunCase, SharedRun, all_cores, run_all};
+use taut_scenarios::run::{RunCase, SharedRun, all_cores, run_all_with};
 use taut_scenarios::{setting, sweep};
 
 use crate::background::run_in_background;
 use crate::document::Document;
 use crate::error::of_scenario;
-use crate::interrupt::Interrupt;
 use crate::number::{Units, Whole};
 use crate::settings::{alias, written};
-
-/// Begins no case after an interrupt.
-struct Interruptible {
-    run: SharedRun,
-    interrupt: Arc<Interrupt>,
-}
-
-impl Interruptible {
-    fn run_case(&self, case: &RunCase<'_>) -> Result<(), ScenarioError> {
-        self.interrupt.check()?;
-        self.interrupt.run(|| (case.run)())?;
-        // The case is incomplete if its rules were not called until the end.
-        Ok(self.interrupt.check()?)
-    }
-}
-
-impl AnyRun for Interruptible {
-    fn cases(&self) -> Vec<RunCase<'_>> {
-        let cases = self.run.cases().into_iter();
-        let interruptible = cases.map(|case| RunCase {
-            name: case.name,
-            run: Box::new(move || self.run_case(&case)),
-        });
-        interruptible.collect()
-    }
-
-    fn document(&self) -> Found {
-        self.run.document()
-    }
-}
 
 /// Returns the number of threads that run cases [default: one for each core].
 fn threads(jobs: Option<Units>) -> PyResult<usize> {
@@ -72,15 +40,16 @@ pub fn run_watched(
 ) -> PyResult<()> {
     let jobs = threads(jobs)?;
     run_in_background(py, progress, finished, move |reports| {
-        let interruptible = |run| {
-            Arc::new(Interruptible {
-                run,
-                interrupt: Arc::clone(&reports.interrupt),
-            }) as SharedRun
+        let interrupt = &reports.interrupt;
+        let work = |case: &RunCase<'_>| {
+            interrupt.check()?;
+            interrupt.run(|| (case.run)())?;
+            // The case is incomplete if its rules were not called until the end.
+            Ok(interrupt.check()?)
         };
-        let runs: Vec<SharedRun> = runs.into_iter().map(interruptible).collect();
         let mut show = |what: &str, done, all| reports.progress(what, done, all);
-        run_all(&runs, jobs, &mut show, &mut |run| reports.finished(run)).map_err(of_scenario)
+        let mut finished = |run| reports.finished(run);
+        run_all_with(&work, &runs, jobs, &mut show, &mut finished).map_err(of_scenario)
     })
 }
 

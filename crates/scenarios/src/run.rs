@@ -70,9 +70,7 @@ pub trait AnyRun: Send + Sync {
     /// Returns the results so far.
     fn document(&self) -> Document;
     /// Returns the rows whose queues can be traced.
-    fn traces(&self) -> Vec<TraceRow<'_>> {
-        Vec::new()
-    }
+    fn traces(&self) -> Vec<TraceRow<'_>>;
 }
 
 /// A run that is executed on some threads and read on another.
@@ -138,6 +136,20 @@ pub fn run_all(
     progress: Progress,
     finished: &mut dyn FnMut(usize),
 ) -> Result<(), ScenarioError> {
+    run_all_with(&|case| (case.run)(), runs, jobs, progress, finished)
+}
+
+/// As [`run_all`]; `work` runs a case on one of the threads.
+///
+/// # Errors
+/// As for [`run_all`], with the errors of `work`.
+pub fn run_all_with(
+    work: &(dyn Fn(&RunCase<'_>) -> Result<(), ScenarioError> + Sync),
+    runs: &[SharedRun],
+    jobs: usize,
+    progress: Progress,
+    finished: &mut dyn FnMut(usize),
+) -> Result<(), ScenarioError> {
     let mut parts = Vec::new();
     let mut left = Vec::new();
     for (run, it) in runs.iter().enumerate() {
@@ -147,7 +159,7 @@ pub fn run_all(
     }
     let all = parts.len() as u64;
     let mut done = 0;
-    let work = |(_, case): &(usize, RunCase)| (case.run)();
+    let work = |(_, case): &(usize, RunCase)| work(case);
     side_by_side(&parts, jobs, work, |(run, case), result| {
         let Some(result) = result else {
             progress(case.name, done, all);
