@@ -6,6 +6,7 @@ use taut_path::AnyLimit;
 use taut_path::limit::StandaloneLimit;
 use taut_udp::StallTimer;
 
+use crate::released::{Released, take_packets};
 use crate::snapshot::{KernelStall, PathCounters};
 
 /// Admitted to the program while no queue below the socket exists: about 180 packets, so that the
@@ -24,17 +25,17 @@ const PAUSED_EXPIRY_NS: u64 = 2_000_000;
 /// Maximum number of expired packets that can be matched with a later datagram.
 const MAX_EXPIRED: usize = 256;
 
-/// What a further packet in a datagram adds to its own length. WireGuard adds up to 47 bytes to a
-/// packet, and the shortest packets have 28: the remainder must not pass for another packet.
-const FURTHER_BYTES: u32 = 20;
-
-/// A packet that was released and not yet sent.
+/// A counted datagram, and what to restore if the kernel does not accept it.
 #[derive(Debug, Clone, Copy)]
-struct Released {
-    /// Its bytes that no datagram has carried yet.
-    inner_bytes: u32,
-    units: u32,
-    at_ns: u64,
+pub(crate) struct Counted {
+    pub(crate) units: u32,
+    pub(crate) epoch: u32,
+    /// It carries released packets.
+    is_matched: bool,
+    /// It carries expired packets.
+    is_late: bool,
+    /// Previous lengths of the first released and the first expired packet.
+    front_bytes: [u32; 2],
 }
 
 /// Counts bytes from release to departure, without a clock or a socket.
@@ -160,20 +161,31 @@ impl Gate {
         });
     }
 
-    /// Counts a datagram, before the kernel can see it. Returns its units, which are those of the
-    /// packets in it. A datagram without a released packet, such as a handshake, counts itself.
-    pub(crate) fn sent(&mut self, payload_bytes: u32, now_ns: u64) -> u32 {
+    /// Counts a datagram, before the kernel can see it. Its units are those of the packets in it. A
+    /// datagram without a released packet, such as a handshake, counts itself.
+    pub(crate) fn sent(&mut self, payload_bytes: u32, now_ns: u64) -> Counted {
         self.residuals.since_ns = now_ns;
         self.residuals.suspected = false;
         self.residuals.expiry_ns = self.shortest_expiry_ns();
-        let (mut units, _) = take_packets(&mut self.released, payload_bytes);
+        let expired = &mut self.residuals.expired;
+        let front_bytes = [&self.released, &*expired]
+            .map(|packets| packets.front().map_or(0, |front| front.inner_bytes));
+        let (units, _) = take_packets(&mut self.released, payload_bytes);
+        let mut counted = Counted {
+            units,
+            epoch: self.epoch,
+            is_matched: units > 0,
+            is_late: false,
+            front_bytes,
+        };
         self.program_bytes -= units;
         if units == 0 {
-            units = payload_bytes.saturating_add(self.overhead_bytes).max(1);
+            let units = payload_bytes.saturating_add(self.overhead_bytes).max(1);
             if self.limit.queued(units, now_ns).is_err() {
-                return 0;
+                return counted;
             }
-            let (_, late) = take_packets(&mut self.residuals.expired, payload_bytes);
+            let (_, late) = take_packets(expired, payload_bytes);
+            (counted.units, counted.is_late) = (units, late > 0);
             self.counters.late_residuals += late;
             self.counters.unmatched_datagrams += 1;
             self.counters.unmatched_bytes += u64::from(units);
@@ -182,36 +194,59 @@ impl Gate {
         if self.kernel_bytes == 0 {
             self.kernel.since_ns = now_ns;
         }
-        self.kernel_bytes += units;
-        units
+        self.kernel_bytes += counted.units;
+        counted
     }
 
-    /// Returns a datagram of `payload_bytes` to the program, which will send it again.
-    pub(crate) fn unsent(&mut self, units: u32, payload_bytes: u32, epoch: u32) {
-        if epoch == self.epoch {
+    /// Returns a datagram of `payload_bytes`, for which the kernel had no room. The program holds
+    /// its packets again. A datagram without a released packet is no longer counted.
+    pub(crate) fn unsent(&mut self, counted: Counted, payload_bytes: u32) {
+        let units = counted.units;
+        let packet = Released {
+            inner_bytes: payload_bytes,
+            units,
+            at_ns: self.residuals.since_ns,
+        };
+        if counted.epoch == self.epoch {
             self.kernel_bytes -= units;
-            self.program_bytes += units;
-            let at_ns = self.residuals.since_ns;
-            self.released.push_front(Released {
-                inner_bytes: payload_bytes,
-                units,
-                at_ns,
-            });
+            if counted.is_matched {
+                self.program_bytes += units;
+                self.released.push_front(packet);
+            } else {
+                self.limit.abandon(units);
+            }
         }
+        if counted.is_matched {
+            return;
+        }
+        let expired = &mut self.residuals.expired;
+        if counted.is_late {
+            self.counters.late_residuals -= 1;
+            expired.push_front(packet);
+        }
+        let fronts = [&mut self.released, expired].map(VecDeque::front_mut);
+        for (front, bytes) in fronts.into_iter().zip(counted.front_bytes) {
+            if let Some(front) = front {
+                front.inner_bytes = front.inner_bytes.max(bytes);
+            }
+        }
+        self.counters.unmatched_datagrams -= u64::from(units > 0);
+        self.counters.unmatched_bytes -= u64::from(units);
     }
 
     /// Removes a datagram that the kernel rejected.
-    pub(crate) fn rejected(&mut self, units: u32, epoch: u32) {
-        if epoch == self.epoch {
-            self.kernel_bytes -= units;
-            self.limit.abandon(units);
+    pub(crate) fn rejected(&mut self, counted: Counted) {
+        if counted.epoch == self.epoch {
+            self.kernel_bytes -= counted.units;
+            self.limit.abandon(counted.units);
         }
         self.counters.rejected_datagrams += 1;
     }
 
     /// Records that a datagram of the epoch departed, or that its completion was lost.
-    pub(crate) fn departed(&mut self, units: u32, epoch: u32, lost: bool, now_ns: u64) {
-        if epoch != self.epoch {
+    pub(crate) fn departed(&mut self, counted: Counted, lost: bool, now_ns: u64) {
+        let units = counted.units;
+        if counted.epoch != self.epoch {
             self.counters.stale_datagrams += 1;
             return;
         }
@@ -329,25 +364,4 @@ impl Gate {
         };
         residual_ns.into_iter().chain(stall_ns).min()
     }
-}
-
-/// Removes the packets that a datagram of `payload_bytes` carries. Encapsulation adds bytes, so the
-/// first packet is not longer than the datagram. Returns their units and their number.
-fn take_packets(packets: &mut VecDeque<Released>, payload_bytes: u32) -> (u32, u64) {
-    let (mut left, mut units, mut count, mut further_bytes) = (payload_bytes, 0, 0, 0);
-    while let Some(front) = packets.front_mut() {
-        let needed = front.inner_bytes.saturating_add(further_bytes);
-        if needed > left {
-            if count == 0 {
-                front.inner_bytes -= left; // A fragment of it.
-            }
-            break;
-        }
-        left -= needed;
-        further_bytes = FURTHER_BYTES;
-        units += front.units;
-        count += 1;
-        packets.pop_front();
-    }
-    (units, count)
 }

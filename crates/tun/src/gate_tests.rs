@@ -35,13 +35,13 @@ fn bytes_count_from_release_to_departure() {
     gate.release(1_400, 0);
     assert!(!gate.has_room(0));
     assert_eq!((gate.program_bytes, gate.kernel_bytes), (4_380, 0));
-    let units = gate.sent(sealed(1_400), MS);
+    let sent = gate.sent(sealed(1_400), MS);
     assert_eq!(
-        (units, gate.program_bytes, gate.kernel_bytes),
+        (sent.units, gate.program_bytes, gate.kernel_bytes),
         (1_460, 2_920, 1_460)
     );
     assert!(!gate.has_room(MS));
-    gate.departed(units, gate.epoch, false, 2 * MS);
+    gate.departed(sent, false, 2 * MS);
     gate.end_batch(2 * MS);
     assert!(gate.has_room(2 * MS));
 }
@@ -50,7 +50,7 @@ fn bytes_count_from_release_to_departure() {
 fn one_datagram_carries_several_packets() {
     let mut gate = gate(10_000);
     (0..4).for_each(|_| gate.release(300, 0));
-    let units = gate.sent(2 * 300 + 60, 0);
+    let units = gate.sent(2 * 300 + 60, 0).units;
     assert_eq!((units, gate.program_bytes), (2 * 360, 2 * 360));
 }
 
@@ -58,7 +58,7 @@ fn one_datagram_carries_several_packets() {
 fn handshake_counts_itself() {
     let mut gate = gate(10_000);
     gate.release(1_400, 0);
-    assert_eq!(gate.sent(148, 0), 208);
+    assert_eq!(gate.sent(148, 0).units, 208);
     assert_eq!(
         gate.program_bytes, 1_460,
         "the packet is still in the program"
@@ -88,12 +88,13 @@ fn expired_packet_sent_later_is_late() {
     gate.release(1_400, 0);
     gate.check(10 * MS);
     gate.check(20 * MS);
-    assert_eq!(gate.sent(148, 21 * MS), 208, "a handshake");
+    let handshake = gate.sent(148, 21 * MS);
+    assert_eq!(handshake.units, 208);
     assert_eq!(gate.counters.late_residuals, 0);
-    let units = gate.sent(sealed(1_400), 22 * MS);
+    let sent = gate.sent(sealed(1_400), 22 * MS);
     assert_eq!(gate.counters.late_residuals, 1);
-    gate.departed(units, gate.epoch, false, 23 * MS);
-    gate.departed(208, gate.epoch, false, 23 * MS);
+    gate.departed(sent, false, 23 * MS);
+    gate.departed(handshake, false, 23 * MS);
     gate.end_batch(23 * MS);
     assert_eq!((gate.program_bytes, gate.kernel_bytes), (0, 0));
 }
@@ -104,7 +105,7 @@ fn stopped_process_expires_nothing() {
     gate.release(1_400, 0);
     // SIGSTOP for 5 s: the first check is late, and the program continues.
     assert!(!gate.check(5_000 * MS));
-    assert_eq!(gate.sent(sealed(1_400), 5_001 * MS), 1_460);
+    assert_eq!(gate.sent(sealed(1_400), 5_001 * MS).units, 1_460);
     assert_eq!(gate.counters.expired_packets, 0);
 }
 
@@ -130,8 +131,8 @@ fn packet_that_stays_pauses_releases_until_resynchronised() {
     while gate.has_room(now_ns) && now_ns < 1_000 * MS {
         now_ns += MS;
         gate.release(1_400, now_ns);
-        let units = gate.sent(sealed(1_400), now_ns);
-        gate.departed(units, gate.epoch, false, now_ns);
+        let sent = gate.sent(sealed(1_400), now_ns);
+        gate.departed(sent, false, now_ns);
         gate.end_batch(now_ns);
     }
     assert!(now_ns <= 401 * MS, "{now_ns}");
@@ -157,20 +158,66 @@ fn full_send_buffer_leaves_the_counts() {
         gate.sent(sealed(1_400), 0);
         gate.sent(sealed(600), 0)
     };
-    gate.unsent(second, sealed(600), gate.epoch);
+    gate.unsent(second, sealed(600));
     assert_eq!((gate.program_bytes, gate.kernel_bytes), (660, 1_460));
-    assert_eq!(gate.sent(sealed(600), MS), 660);
+    assert_eq!(gate.sent(sealed(600), MS).units, 660);
     assert_eq!((gate.program_bytes, gate.kernel_bytes), (0, 2_120));
     assert_eq!(gate.counters.rejected_datagrams, 0);
 }
 
 #[test]
+fn returned_unmatched_datagram_is_not_counted() {
+    let mut gate = gate(10_000);
+    for now_ns in 0..20 {
+        let sent = gate.sent(148, now_ns);
+        gate.unsent(sent, 148);
+    }
+    assert_eq!((gate.program_bytes, gate.kernel_bytes), (0, 0));
+    assert_eq!(gate.limit.in_flight(), 0);
+    let counters = gate.counters;
+    assert_eq!(
+        (counters.unmatched_datagrams, counters.unmatched_bytes),
+        (0, 0)
+    );
+    gate.check(10 * MS);
+    gate.check(20 * MS);
+    assert_eq!(gate.counters.expired_packets, 0);
+}
+
+#[test]
+fn returned_handshake_matches_no_packet() {
+    let mut gate = gate(10_000);
+    gate.release(1_400, 0);
+    gate.check(10 * MS);
+    gate.check(20 * MS);
+    gate.release(1_400, 20 * MS);
+    for _ in 0..20 {
+        let sent = gate.sent(148, 20 * MS);
+        assert_eq!(sent.units, 208);
+        gate.unsent(sent, 148);
+    }
+    assert_eq!(gate.counters.late_residuals, 0);
+    gate.sent(sealed(1_400), 20 * MS);
+    assert_eq!(gate.counters.unmatched_datagrams, 0);
+    // The packet that expired: late, and only once.
+    let late = gate.sent(sealed(1_400), 20 * MS);
+    gate.unsent(late, sealed(1_400));
+    assert_eq!(gate.counters.late_residuals, 0);
+    gate.sent(sealed(1_400), 20 * MS);
+    let counters = gate.counters;
+    assert_eq!(
+        (counters.late_residuals, counters.unmatched_datagrams),
+        (1, 1)
+    );
+}
+
+#[test]
 fn stall_is_found_at_the_planned_check() {
     let mut gate = gate(2_000);
-    for _ in 0..2 {
+    let [first, _] = [(); 2].map(|()| {
         gate.release(1_400, 0);
-        gate.sent(sealed(1_400), 0);
-    }
+        gate.sent(sealed(1_400), 0)
+    });
     let at_ns = gate.next_wakeup().expect("planned");
     assert_eq!(at_ns, THRESHOLD_NS + 1);
     assert!(gate.check(at_ns), "a packet may probe the path");
@@ -180,7 +227,7 @@ fn stall_is_found_at_the_planned_check() {
     gate.release(1_400, at_ns);
     assert!(!gate.has_room(at_ns), "one in each threshold");
     assert!(gate.next_wakeup() > Some(at_ns), "no busy loop");
-    gate.departed(1_460, gate.epoch, false, at_ns + MS);
+    gate.departed(first, false, at_ns + MS);
     assert_eq!(gate.stall(at_ns + MS), None);
 }
 
@@ -188,12 +235,12 @@ fn stall_is_found_at_the_planned_check() {
 fn departure_of_a_moved_peer_is_stale() {
     let mut gate = gate(2_000);
     gate.release(1_400, 0);
-    let (units, epoch) = (gate.sent(sealed(1_400), 0), gate.epoch);
+    let sent = gate.sent(sealed(1_400), 0);
     gate.abandon_kernel();
     assert_eq!(gate.kernel_bytes, 0);
-    gate.departed(units, epoch, false, MS);
-    gate.rejected(units, epoch);
-    gate.unsent(units, sealed(1_400), epoch);
+    gate.departed(sent, false, MS);
+    gate.rejected(sent);
+    gate.unsent(sent, sealed(1_400));
     assert_eq!((gate.kernel_bytes, gate.program_bytes), (0, 0));
     assert_eq!(gate.counters.stale_datagrams, 1);
 }
@@ -222,8 +269,8 @@ fn completed_bytes_never_exceed_sent_bytes() {
     let mut gate = gate(10_000);
     gate.release(1_400, 0);
     for payload_bytes in [148, sealed(1_400)] {
-        let units = gate.sent(payload_bytes, 0);
-        gate.departed(units, gate.epoch, false, 0);
+        let sent = gate.sent(payload_bytes, 0);
+        gate.departed(sent, false, 0);
     }
     gate.end_batch(0);
     let counters = gate.counters;
@@ -269,16 +316,16 @@ proptest! {
             match step {
                 Step::Release(bytes) => gate.release(bytes, now_ns),
                 Step::Send(bytes) => {
-                    kernel.push_back((gate.sent(bytes, now_ns), bytes, gate.epoch));
+                    kernel.push_back((gate.sent(bytes, now_ns), bytes));
                 }
-                Step::Reject => if let Some((units, _, epoch)) = kernel.pop_front() {
-                    gate.rejected(units, epoch);
+                Step::Reject => if let Some((sent, _)) = kernel.pop_front() {
+                    gate.rejected(sent);
                 },
-                Step::Return => if let Some((units, bytes, epoch)) = kernel.pop_front() {
-                    gate.unsent(units, bytes, epoch);
+                Step::Return => if let Some((sent, bytes)) = kernel.pop_front() {
+                    gate.unsent(sent, bytes);
                 },
-                Step::Depart(lost) => if let Some((units, _, epoch)) = kernel.pop_front() {
-                    gate.departed(units, epoch, lost, now_ns);
+                Step::Depart(lost) => if let Some((sent, _)) = kernel.pop_front() {
+                    gate.departed(sent, lost, now_ns);
                     gate.end_batch(now_ns);
                 },
                 Step::Move => gate.abandon_kernel(),
@@ -288,14 +335,14 @@ proptest! {
                     prop_assert!(gate.next_wakeup().is_none_or(|at_ns| at_ns > now_ns));
                 }
             }
-            let of_epoch = kernel.iter().filter(|it| it.2 == gate.epoch);
-            let kernel_bytes: u32 = of_epoch.map(|it| it.0).sum();
+            let of_epoch = kernel.iter().filter(|it| it.0.epoch == gate.epoch);
+            let kernel_bytes: u32 = of_epoch.map(|it| it.0.units).sum();
             prop_assert_eq!(gate.kernel_bytes, kernel_bytes);
             prop_assert_eq!(gate.limit.in_flight(), gate.program_bytes + gate.kernel_bytes);
         }
         // In the end, nothing stays.
-        for (units, _, epoch) in kernel {
-            gate.departed(units, epoch, false, now_ns);
+        for (sent, _) in kernel {
+            gate.departed(sent, false, now_ns);
         }
         gate.end_batch(now_ns);
         for _ in 0..4 {

@@ -7,7 +7,7 @@ use std::task::Waker;
 use slab::Slab;
 use taut_udp::Departure;
 
-use crate::gate::Gate;
+use crate::gate::{Counted, Gate};
 
 /// More waiting tasks than this are woken: those that still wait register again, and dropped ones
 /// do not accumulate.
@@ -18,8 +18,7 @@ const MAX_WAITING: usize = 64;
 struct InKernel {
     path: usize,
     socket: u32,
-    units: u32,
-    epoch: u32,
+    counted: Counted,
 }
 
 /// All gates of a tunnel, and the tasks that wait for room.
@@ -85,12 +84,11 @@ impl Gates {
         let path = self.path_of.get(&canonical(destination)).copied();
         let path = path.unwrap_or(0);
         let gate = &mut self.paths[path];
-        let units = gate.sent(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
+        let counted = gate.sent(u32::try_from(bytes).unwrap_or(u32::MAX), now_ns);
         let record = InKernel {
             path,
             socket,
-            units,
-            epoch: gate.epoch,
+            counted,
         };
         (self.in_kernel.insert(record) as u32 + 1, gate.blocked)
     }
@@ -107,15 +105,15 @@ impl Gates {
     /// Removes a datagram that the kernel rejected.
     pub(crate) fn rejected(&mut self, key: u32) {
         if let Some(record) = self.take(key) {
-            self.paths[record.path].rejected(record.units, record.epoch);
+            self.paths[record.path].rejected(record.counted);
         }
     }
 
-    /// Returns a datagram to the program, which sends it again: the kernel had no room.
+    /// Returns a datagram to the program: the kernel had no room.
     pub(crate) fn unsent(&mut self, key: u32, bytes: usize) {
         if let Some(record) = self.take(key) {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            self.paths[record.path].unsent(record.units, bytes, record.epoch);
+            self.paths[record.path].unsent(record.counted, bytes);
         }
     }
 
@@ -127,7 +125,7 @@ impl Gates {
             if let Some(record) = self.take(departure.tag) {
                 let gate = &mut self.paths[record.path];
                 gate.limit_applies = limit_applies;
-                gate.departed(record.units, record.epoch, departure.lost, now_ns);
+                gate.departed(record.counted, departure.lost, now_ns);
                 if !open.contains(&record.path) {
                     open.push(record.path);
                 }
@@ -143,7 +141,7 @@ impl Gates {
         self.in_kernel.retain(|_, record| {
             let is_closed = record.socket == socket;
             if is_closed {
-                self.paths[record.path].departed(record.units, record.epoch, true, now_ns);
+                self.paths[record.path].departed(record.counted, true, now_ns);
             }
             !is_closed
         });

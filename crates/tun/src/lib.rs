@@ -37,6 +37,7 @@ mod gates;
 mod link;
 mod publish;
 mod queue;
+mod released;
 mod snapshot;
 #[cfg(feature = "tokio")]
 mod socket;

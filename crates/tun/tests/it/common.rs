@@ -1,6 +1,7 @@
 //! Packets, links and patience of the tests.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use taut_linux::link::{self, MacAddress, RootQdisc};
@@ -36,6 +37,12 @@ pub fn allowed() -> bool {
             false
         }
     }
+}
+
+/// The directory of a publisher.
+pub fn directory(name: &str) -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    root.join(format!("tunnel-{name}-{}", std::process::id()))
 }
 
 /// Waits until `condition` holds.

@@ -1,17 +1,19 @@
 //! Tunnels over shaped links in network namespaces (root).
 
+use std::fs;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use taut_linux::publish::{Publisher, read};
 use taut_linux::{Tun, link};
 use taut_path::AnyLimit;
 use taut_tun::{Snapshot, Tunnel};
 use tokio::runtime::Builder as Runtime;
 use tokio::time;
 
-use crate::common::{Link, PATIENCE, allowed, bind, packet, until};
+use crate::common::{Link, PATIENCE, allowed, bind, directory, packet, until};
 
 const RATE: u64 = 20_000_000;
 /// The cap of the default limit, 5 ms at this rate, and one packet; or eight packets.
@@ -248,21 +250,42 @@ fn timeout_ends_a_send_on_a_stalled_link() {
     }
     let link = Link::shaped(8);
     let (_receiver, peer) = link.receiver();
+    let directory = directory("timeout");
+    let publisher = Publisher::open_in(&directory, "a test").expect("publishes");
     let tunnel = tunnel();
+    tunnel.publish(&publisher, "tun0").expect("published");
     let socket = tunnel.blocking_socket(link.near_socket()).expect("socket");
-    let items = || (0..5_000).map(|_| ([0; 1_000], peer));
-    let report = socket
-        .send(items(), Some(Duration::from_millis(1)))
-        .expect("sends");
-    assert!(report.unsent > 0, "the send buffer is full: {report:?}");
-    assert_eq!(report.sent + report.rejected + report.unsent, 5_000);
+    let mut sent = 0;
+    for _ in 0..4 {
+        let items = (0..5_000).map(|_| ([0; 1_000], peer));
+        let report = socket
+            .send(items, Some(Duration::from_millis(1)))
+            .expect("sends");
+        assert!(report.unsent > 0, "the send buffer is full: {report:?}");
+        assert_eq!(report.sent + report.rejected + report.unsent, 5_000);
+        sent += report.sent as u64;
+    }
+    // No packet was released: each datagram is unmatched, and the others do not count.
+    thread::sleep(Duration::from_millis(50));
     let state = tunnel.snapshot(0);
-    let sent_bytes = u64::from(state.kernel_bytes) + state.counters.departed_bytes;
+    let counters = state.counters;
+    let sent_bytes = u64::from(state.kernel_bytes) + counters.departed_bytes;
+    assert_eq!(sent_bytes, sent * 1_060);
     assert_eq!(
-        sent_bytes,
-        report.sent as u64 * 1_060,
-        "the others do not count"
+        (counters.unmatched_datagrams, counters.unmatched_bytes),
+        (sent, sent_bytes)
     );
+    assert_eq!((counters.expired_packets, state.program_bytes), (0, 0));
+    until("published", || {
+        let published = read(std::slice::from_ref(&directory));
+        let totals = published.queues.first().map(|it| it.metrics);
+        totals.is_some_and(|it| {
+            (it.sent_packets, it.sent_bytes) == (sent, sent_bytes)
+                && it.in_flight == sent_bytes - it.completed_bytes
+        })
+    });
+    drop((tunnel, socket, publisher));
+    let _ = fs::remove_dir_all(directory);
 }
 
 #[test]

@@ -2,18 +2,12 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::path::PathBuf;
 
 use taut_linux::publish::{Publisher, read};
 use taut_path::{AnyLimit, Limit};
 use taut_tun::Tunnel;
 
-use crate::common::{packet, until};
-
-fn directory(name: &str) -> PathBuf {
-    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    root.join(format!("tunnel-{name}-{}", std::process::id()))
-}
+use crate::common::{directory, packet, until};
 
 #[test]
 fn published_path_has_bounds_and_comparable_bytes() {
