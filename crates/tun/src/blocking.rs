@@ -87,7 +87,10 @@ impl BlockingTunSocket {
     /// and does not end the batch. Waits only while the kernel's send buffer is full.
     ///
     /// Stops if the send buffer is full when `timeout` has passed (`None`: never).
-    /// [`SendReport::unsent`] is then the number of the last items, which were not sent.
+    /// [`SendReport::unsent`] is then the number of the last items, which were not sent. The
+    /// iterator must be finite, because the remainder is consumed to count it. A packet that the
+    /// caller sends again after it expired is unmatched
+    /// ([`PathCounters::late_residuals`](crate::PathCounters::late_residuals)).
     ///
     /// # Errors
     /// Returns an error only if the socket cannot be read.

@@ -21,7 +21,8 @@ pub struct PathCounters {
     pub released_packets: u64,
     /// Bytes of the released packets.
     pub released_bytes: u64,
-    /// Datagrams without a released packet, such as handshakes.
+    /// Datagrams without a released packet, such as handshakes. Also those of packets that expired
+    /// before the program sent them.
     pub unmatched_datagrams: u64,
     /// Bytes of the unmatched datagrams.
     pub unmatched_bytes: u64,
@@ -39,7 +40,8 @@ pub struct PathCounters {
     pub expired_bytes: u64,
     /// Times that releases paused because the program had held packets for 200 ms.
     pub pauses: u64,
-    /// Residuals that the program sent after they had expired.
+    /// Residuals that the program sent after they had expired. Only the last 256 expired packets
+    /// are compared with a datagram. Their datagrams also count as unmatched.
     pub late_residuals: u64,
     /// Datagrams that departed after their peer had moved to another endpoint.
     pub stale_datagrams: u64,
