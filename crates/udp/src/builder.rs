@@ -162,7 +162,9 @@ impl Builder {
             return Err(wrong("not a UDP socket (IPv4 or IPv6)"));
         }
         if stall_threshold_ns != 0 && !STALL_NS.contains(&stall_threshold_ns) {
-            return Err(wrong("stall_threshold_ns must be 0, or 1,000,000 to 2^62"));
+            return Err(wrong(&format!(
+                "stall_threshold_ns is {stall_threshold_ns}; allowed: 0, or 1000000 to 2^62"
+            )));
         }
         Ok(())
     }

@@ -522,7 +522,7 @@ fn invalid_setting_is_rejected_with_its_name() {
     let builder = || LimitedUdp::builder(loopback().1);
     invalid(
         builder().stall_threshold_ns(1).build(),
-        "stall_threshold_ns",
+        "stall_threshold_ns is 1; allowed: 0, or 1000000 to 2^62",
     );
     invalid(
         builder().stall_threshold_ns(u64::MAX).build(),
