@@ -99,7 +99,7 @@ impl<S: Source, O: RunControl> Work for Relay<'_, S, O> {
             }
         }
         for at in 0..self.directions.len() {
-            if let Err(error) = self.directions[at].turn(now_ns) {
+            if let Err(error) = self.directions[at].turn(self.now_ns) {
                 self.failed(at, &error)?;
             }
         }

@@ -4,6 +4,7 @@ use std::io;
 
 use taut_dql::Stall;
 use taut_linux::link::{self, LinkState};
+use taut_linux::sched::monotonic_ns;
 use taut_linux::{Port, interrupt};
 
 use super::Relay;
@@ -26,6 +27,8 @@ impl<S: Source, O: RunControl> Relay<'_, S, O> {
 
     /// Handles a failed call. Packets in the ring are not lost: the call is retried.
     pub(super) fn failed(&mut self, at: usize, error: &io::Error) -> io::Result<()> {
+        // A reopen completes packets that this turn sent: read the clock again.
+        self.now_ns = monotonic_ns();
         let stall = self.directions[at].failed(self.now_ns);
         self.poll_links()?;
         if self.egresses[at].is_up() {
