@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             eprintln!("ring_sender: {error}");
             thread::sleep(Duration::from_millis(100));
         }
+        let now_ns = sched::monotonic_ns(); // `run` includes a system call: read the clock again
         if queue.complete(now_ns, &mut frames)?.stalled.is_some() {
             queue.reset(now_ns); // no completion for a second: reopen the ring
             queue.device_mut().reopen()?;

@@ -81,7 +81,8 @@ impl<X: Xsk> Limited<X> {
     #[inline]
     fn turn(&mut self, now_ns: u64) -> Result<bool> {
         let _ = self.queue.run(now_ns, &mut self.frames);
-        let batch = self.queue.complete(now_ns, &mut self.frames);
+        // Read again: `run` includes a system call, in which packets can leave and complete.
+        let batch = self.queue.complete(monotonic_ns(), &mut self.frames);
         let batch = batch.map_err(|error| error.to_string())?;
         self.completed += u64::from(batch.counts.packets);
         Ok(batch.schedule)
@@ -109,7 +110,7 @@ impl<X: Xsk> Sender for Limited<X> {
         let is_accepted = urgent_ns > 0 && self.enqueue(urgent_ns, now_ns);
         while self.enqueue(0, now_ns) {}
         if self.turn(now_ns)? {
-            let _ = self.queue.run(now_ns, &mut self.frames);
+            let _ = self.queue.run(monotonic_ns(), &mut self.frames);
         }
         Ok(is_accepted.then_some(ahead))
     }

@@ -65,6 +65,8 @@ impl<X: Xsk> Recovering<X> {
         if let Stop::Failed(error) = queue.run(now_ns, frames) {
             eprintln!("{}: {error}", X::NAME);
         }
+        // Read again: `run` includes a system call, in which packets can leave and complete.
+        let now_ns = monotonic_ns();
         let completed = queue.complete(now_ns, frames).unwrap_or_else(|error| {
             eprintln!("{}: {error}", X::NAME);
             Completed::default()
