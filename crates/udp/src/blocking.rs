@@ -51,7 +51,8 @@ impl ThreadWaker {
 impl LimitedUdp {
     /// Sends all of `datagrams`, and waits for room if there is none. Stops early only at a
     /// datagram that the kernel rejects ([`Stop::Refused`](crate::Stop::Refused)). A stalled path
-    /// does not block it indefinitely: one datagram is admitted per stall threshold.
+    /// does not block it indefinitely, because one datagram is admitted per stall threshold. A
+    /// [`Permit`](crate::Permit) that is kept does block it.
     ///
     /// # Errors
     /// As for [`try_send`](Self::try_send), or the error of `ppoll`, if nothing was sent. Otherwise
