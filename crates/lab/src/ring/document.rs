@@ -17,11 +17,12 @@ pub const ABOUT: &str = "throughput, bytes in flight and completion time of a ri
 const COLUMNS: &[(&str, &str)] = &[
     (
         "limit_p50",
-        "of a limit in packets, such as 64p: in packets; of another one: in bytes",
+        "median of the limit: in packets for a limit in packets (64p), otherwise in bytes",
     ),
     (
         "throughput_share",
-        "of a limit, relative to the best fixed depth on the same link",
+        "packets per second relative to the best fixed depth on the same link; null for a depth, \
+         without a limit and without depths",
     ),
     (
         "smallest_sufficient_depth",

@@ -33,7 +33,8 @@ pub struct RingRow {
     pub completion_us: Completion,
     /// The median of the limit, in its units; `null` without a limit.
     pub limit_p50: Option<u64>,
-    /// Packets per second relative to the best fixed depth on the same link; `null` for a depth.
+    /// Packets per second relative to the best fixed depth on the same link; `null` for a depth,
+    /// without a limit and without depths.
     pub throughput_share: Option<f64>,
     /// The smallest depth with 99 % of the packets per second of the best depth.
     pub smallest_sufficient_depth: Option<String>,
