@@ -50,9 +50,9 @@ impl<M: Sharing> Requests<M> {
 /// The settings of the limit, for other threads. Written by the completer only.
 #[derive(Debug, Default)]
 pub(super) struct PublishedSettings<M: Sharing> {
-    /// The limit of the rule, and by how much the one that an operator reads exceeds it: by 1 for a
-    /// hard limit, by 0 for a soft one.
+    /// The limit of the rule.
     limit: M::Word,
+    /// Excess of the limit that an operator reads: 1 for a hard limit, 0 for a soft one.
     displayed_above: M::Word,
     min_limit: M::Word,
     max_limit: M::Word,

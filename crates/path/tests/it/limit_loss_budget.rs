@@ -196,3 +196,27 @@ mod program {
         }
     }
 }
+
+/// A program that reads its clock once a loop: objects that the device sent while the program
+/// submitted them complete at the time of their own submission.
+#[test]
+fn completions_at_the_time_of_submission_do_not_raise_the_rate() {
+    const LOOP_NS: u64 = 56 * US;
+    // 100 Mbit/s: 700 bytes in a loop. The device takes a burst of two objects immediately.
+    let (mut clocked, mut sent) = (Clocked::new(LossBudget::default()), 0);
+    let mut largest = 0;
+    for turn in 0..100_000_u64 {
+        let before = clocked.ruled.in_flight();
+        clocked.refill();
+        let burst = if before == 0 { 3_000 } else { 0 };
+        sent += LOOP_NS / 80 + burst;
+        let bytes = (sent / 1_500 * 1_500).min(clocked.ruled.in_flight().into());
+        sent = (sent - bytes).min(3_000);
+        clocked.complete(0, bytes as u32, false);
+        clocked.now_ns += LOOP_NS;
+        if turn > 50_000 {
+            largest = largest.max(clocked.limit());
+        }
+    }
+    assert!(largest < 30_000, "{largest}");
+}

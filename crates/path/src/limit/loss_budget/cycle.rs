@@ -3,12 +3,15 @@
 //! An interval between two batches is not enough. If sender and device are programs on one core,
 //! the device makes no progress while the sender runs, and only a whole cycle contains both.
 
+/// The longest pause of the sender that a limit bridges, in ns. A longer one counts as this much.
+pub(super) const MAX_PAUSE_NS: u64 = 10_000_000;
+
 /// The cycle that is measured.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cycle {
     /// The last batch before the sender's return.
     pub start_ns: u64,
-    /// What was queued before the return, and completed after the start or is in flight.
+    /// Units queued before the return that completed after the start or are in flight.
     pub old_units: u64,
     /// The limit stopped the sender before that batch.
     pub start_blocked: bool,
@@ -35,6 +38,8 @@ pub(super) struct Sample {
     pub partial_units: u32,
     /// The device was certainly busy: only its rate bounded the units.
     pub is_certain: bool,
+    /// The sender was away for longer than a limit bridges.
+    pub has_long_pause: bool,
 }
 
 impl Cycle {
@@ -48,11 +53,12 @@ impl Cycle {
         if !self.is_measurable || span_ns == 0 || !had_backlog {
             return None;
         }
+        let has_long_pause = away_ns > MAX_PAUSE_NS;
         // Busy until the return: objects from before the cycle are still in flight, the sender
         // returned at once, or the device began empty and its first objects show when.
         let was_busy = self.units < self.old_units
             || returned_at_once
-            || self.old_units == 0 && self.units >= 4 * u64::from(object);
+            || self.old_units == 0 && self.units >= 4 * u64::from(object) && !has_long_pause;
         let is_certain = left > 0 && self.units < u64::from(self.first_in_flight) && was_busy;
         Some(Sample {
             units: self.units,
@@ -61,6 +67,7 @@ impl Cycle {
             partial_units: u64::from(object).min(self.old_units.max(left.into())) as u32,
             since_return_ns: end_ns.saturating_sub(self.returned_ns),
             is_certain,
+            has_long_pause,
         })
     }
 }

@@ -1,10 +1,8 @@
 //! What the device has left to send.
 
 use super::balance::FRACTION_BITS;
+use super::cycle::MAX_PAUSE_NS;
 use super::rate::Rate;
-
-/// The longest pause of the sender that a limit bridges, in ns. A longer one counts as this much.
-pub(super) const MAX_PAUSE_NS: u64 = 10_000_000;
 
 /// The longest time from the sender's return to the first batch that a limit bridges, in ns. It
 /// contains the queue itself where a device reports all that it has at once, so without a bound a

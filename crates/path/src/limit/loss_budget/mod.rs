@@ -33,8 +33,8 @@ use super::named::{BuiltinLimit, LimitInfo};
 use super::utilisation::{ParseUtilisationError, Utilisation};
 use super::{CompletionBatch, Limit, Needs};
 use balance::{Balance, FRACTION_BITS};
-use cycle::Cycle;
-use level::{Level, MAX_LATENCY_NS, MAX_PAUSE_NS};
+use cycle::{Cycle, MAX_PAUSE_NS};
+use level::{Level, MAX_LATENCY_NS};
 use probe::{LimitProbe, Outcome};
 use rate::Rate;
 
@@ -118,22 +118,18 @@ impl LossBudget {
             .min(self.config.max_limit)
     }
 
-    /// What the device sends in the latency and the longest pause: a higher limit bridges no more.
-    fn useful_units(&self) -> u32 {
-        let latency_ns = self.cycle.first_batch_ns - self.cycle.returned_ns;
-        let latency_ns = latency_ns.min(MAX_LATENCY_NS);
-        let units = self.rate.sends(latency_ns + MAX_PAUSE_NS) >> FRACTION_BITS;
-        units.clamp(0, MAX_LIMIT.into()) as u32
-    }
-
     /// The device lost this much, with fraction bits.
     fn lost(&mut self, amount: u64) {
         let object = self.interval.object;
+        // A higher limit would bridge more than the latency and the longest pause.
+        let latency_ns = self.cycle.first_batch_ns - self.cycle.returned_ns;
+        let latency_ns = latency_ns.min(MAX_LATENCY_NS);
+        let useful = self.rate.sends(latency_ns + MAX_PAUSE_NS) >> FRACTION_BITS;
         // The next sent bytes lower the limit, so it may rise an object above the ring.
         let ring_units = self.interval.ring_units.saturating_add(object);
         let max_units = ring_units
             .min(self.config.max_limit)
-            .min(self.useful_units());
+            .min(useful.clamp(0, MAX_LIMIT.into()) as u32);
         self.balance.lost(amount, object, max_units);
     }
 
@@ -200,8 +196,7 @@ impl LossBudget {
         }
         let begins = self.probe.is_due(sample.is_certain);
         if begins {
-            let (limit, max) = (self.bounded(), self.useful_units());
-            (self.probe).begin(limit, object, self.rate.rate(), max);
+            (self.probe).begin(self.bounded(), object, self.rate.rate());
             self.rate.restart_estimate();
         }
         begins
@@ -214,11 +209,12 @@ impl LossBudget {
         }
         match self.probe.estimated(estimate) {
             Outcome::Gained(limit) => {
-                // The rate before may be one of long pauses, and the gain no effect of the probe.
-                self.balance.raise_to(limit.min(self.useful_units()));
+                self.balance.raise_to(limit);
                 self.rate.shorten_estimates();
             }
-            Outcome::Nothing if !estimate.is_certain => self.rate.renew_window(now_ns),
+            Outcome::Nothing if !estimate.is_certain && !estimate.has_long_pause => {
+                self.rate.renew_window(now_ns);
+            }
             Outcome::Nothing | Outcome::None => {}
         }
     }

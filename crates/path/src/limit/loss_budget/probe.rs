@@ -85,14 +85,14 @@ impl LimitProbe {
         self.uncertain >= self.wait || has_changed
     }
 
-    /// Begins a probe beside `limit`, with the rate so far. No limit above `max` has an effect.
-    pub(super) fn begin(&mut self, limit: u32, object: u32, rate: u64, max: u32) {
+    /// Begins a probe above `limit`, with the rate so far.
+    pub(super) fn begin(&mut self, limit: u32, object: u32, rate: u64) {
         self.uncertain = 0;
         self.units_before = limit.saturating_add(object);
         self.rate_before = rate;
         self.sent = Throughput::default();
         // At least one more object, or as many as before would be in flight.
-        let higher = limit.saturating_mul(FACTOR).min(max).max(self.units_before);
+        let higher = limit.saturating_mul(FACTOR).max(self.units_before);
         self.limit = higher.min(MAX_LIMIT);
     }
 

@@ -41,6 +41,7 @@ struct Samples {
     sent: Throughput,
     cycles: u32,
     partial_units: u32,
+    has_long_pause: bool,
 }
 
 impl Samples {
@@ -48,6 +49,7 @@ impl Samples {
         self.sent.add(sample.units, sample.span_ns);
         self.cycles += 1;
         self.partial_units = self.partial_units.max(sample.partial_units);
+        self.has_long_pause |= sample.has_long_pause;
     }
 
     /// Returns `true` after `cycles`, if an object more or less is a small part of them.
@@ -85,6 +87,8 @@ pub(super) struct Rate {
 /// A completed estimate.
 pub(super) struct Estimate {
     pub is_certain: bool,
+    /// The sender was away for longer than a limit bridges, so the rate can be too low.
+    pub has_long_pause: bool,
     pub sent: Throughput,
     /// An object that may have been sent in part.
     pub partial_units: u32,
@@ -131,7 +135,10 @@ impl Rate {
             (*all, self.since_return) = Default::default();
         }
         all.add(sample);
-        (self.since_return).add(sample.new_units, sample.since_return_ns);
+        // A program can read its clock once for a send and the completions that follow.
+        if sample.since_return_ns > 0 {
+            (self.since_return).add(sample.new_units, sample.since_return_ns);
+        }
         if sample.is_certain {
             certain.add(sample);
         }
@@ -165,6 +172,7 @@ impl Rate {
         }
         Estimate {
             is_certain,
+            has_long_pause: samples.has_long_pause,
             sent,
             partial_units: samples.partial_units,
             fall,
@@ -173,8 +181,11 @@ impl Rate {
 
     /// Begins a window: the rate of the one before the last is forgotten.
     pub(super) fn renew_window(&mut self, now_ns: u64) {
-        self.previous = core::mem::take(&mut self.window).best;
-        self.since_ns = now_ns;
+        // Two renewals by one estimate would forget both windows.
+        if self.window.estimates > 0 {
+            self.previous = core::mem::take(&mut self.window).best;
+            self.since_ns = now_ns;
+        }
     }
 
     /// The clock went back.
