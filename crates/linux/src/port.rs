@@ -51,5 +51,8 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// # Errors
     /// As for opening it; `NotFound` if there is no such device now. The old ring is closed then,
     /// and nothing is sent until a later call succeeds. Its packets are returned even so.
+    ///
+    /// `ResourceBusy` while an [`AfXdpReceiver`](crate::af_xdp::AfXdpReceiver) uses the socket. The
+    /// old ring is unchanged then; call [`AfXdp::reopen_both`](crate::af_xdp::AfXdp::reopen_both).
     fn reopen(&mut self) -> io::Result<()>;
 }

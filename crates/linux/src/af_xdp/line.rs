@@ -20,6 +20,10 @@ pub trait Kernel: Debug {
     /// Returns `true` if the device reads the frames directly. It then sets a flag when the
     /// doorbell must be rung.
     fn is_zero_copy(&self) -> bool;
+
+    /// Returns `true` if the receiver keeps the socket open, whose TX ring the kernel then reads
+    /// even without this end.
+    fn is_shared(&self) -> bool;
 }
 
 /// Opens sockets.
@@ -32,6 +36,9 @@ pub trait Opener: Debug {
 
     /// Returns the name of the device.
     fn device(&self) -> &str;
+
+    /// Releases the receiver's part of the last socket, unless the receiver took it.
+    fn release_receive_end(&mut self);
 
     /// Opens a socket with its rings. An error names the call and the device.
     fn open(&mut self) -> io::Result<Line<Self::Kernel>>;

@@ -79,6 +79,7 @@ struct State {
     tx: Arc<MockRing<[u64; 2]>>,
     completion: Arc<MockRing<[u64; 1]>>,
     is_zero_copy: AtomicBool,
+    is_shared: AtomicBool,
     /// Frames that each doorbell moves, and its error code.
     moves: AtomicU32,
     says: Mutex<Option<i32>>,
@@ -93,6 +94,7 @@ impl MockSocket {
             tx: Arc::new(MockRing::new(slots, at)),
             completion: Arc::new(MockRing::new(slots, at)),
             is_zero_copy: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
             moves: AtomicU32::new(u32::MAX),
             says: Mutex::new(None),
             doorbells: AtomicU32::new(0),
@@ -103,6 +105,11 @@ impl MockSocket {
     pub(super) fn zero_copy(self) -> Self {
         self.0.is_zero_copy.store(true, Ordering::Relaxed);
         self
+    }
+
+    /// Sets whether a receiver keeps the socket open.
+    pub(super) fn shared(&self, is_shared: bool) {
+        self.0.is_shared.store(is_shared, Ordering::Relaxed);
     }
 
     /// Lets each doorbell move at most this many frames, and then return `code` if there is one.
@@ -186,6 +193,10 @@ impl Kernel for MockSocket {
     fn is_zero_copy(&self) -> bool {
         self.0.is_zero_copy.load(Ordering::Relaxed)
     }
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared.load(Ordering::Relaxed)
+    }
 }
 
 /// Opens the sockets that a test has prepared, in order; after the last one, the device is absent.
@@ -203,6 +214,8 @@ impl Opener for MockOpener {
     fn device(&self) -> &str {
         "mock0"
     }
+
+    fn release_receive_end(&mut self) {}
 
     fn open(&mut self) -> io::Result<Line<MockSocket>> {
         let prepared = &mut self.0;

@@ -41,10 +41,11 @@ impl AfXdp {
     /// redirected to the receiver and no longer reach the kernel's stack. The redirection ends when
     /// this is dropped, however the process ends.
     ///
-    /// [`reopen_both`](Self::reopen_both) reopens the socket. [`Port::reopen`] cannot bind a new
-    /// one (`ResourceBusy`) while the receiver has a part of the old one. Reopening needs only
-    /// CAP_NET_RAW, because the program and its map stay open. Before Linux 5.19, putting a socket
-    /// into the map also needs CAP_BPF where `kernel.unprivileged_bpf_disabled` is set.
+    /// [`reopen_both`](Self::reopen_both) reopens the socket. [`Port::reopen`] returns
+    /// `ResourceBusy` while the receiver exists, because the receiver keeps the old socket open.
+    /// Reopening needs only CAP_NET_RAW, because the program and its map stay open. Before Linux
+    /// 5.19, putting a socket into the map also needs CAP_BPF where
+    /// `kernel.unprivileged_bpf_disabled` is set.
     ///
     /// # Errors
     /// As for [`open`](Self::open); `PermissionDenied` also without CAP_BPF; `Unsupported` if the
@@ -75,7 +76,8 @@ impl AfXdp {
     /// not yet received are lost.
     ///
     /// # Errors
-    /// As for [`Port::reopen`].
+    /// As for [`Port::reopen`]; `ResourceBusy` also if `receiver` belongs to another socket. Then
+    /// that receiver has lost its socket, and this one is unchanged.
     pub fn reopen_both(&mut self, receiver: &mut AfXdpReceiver) -> io::Result<()> {
         self.restart(|| receiver.end = None)?;
         receiver.attach(self.opener.receive_end.take());

@@ -81,7 +81,7 @@ impl<O: Opener> AfXdp<O> {
     /// Restarts the ring. The socket stays open while the kernel holds copies of its packets,
     /// because the queue cannot be bound before. Their frames are used again when the kernel
     /// releases them. Otherwise opens a new socket: `release` must release all other parts of the
-    /// old one.
+    /// old one. If it does not, fails with `ResourceBusy` and changes nothing.
     pub(super) fn restart(&mut self, release: impl FnOnce()) -> io::Result<()> {
         if let Some(line) = &mut self.line
             && !line.kernel.is_zero_copy()
@@ -94,6 +94,12 @@ impl<O: Opener> AfXdp<O> {
             self.take_all(Umem::abandon);
         } else {
             release();
+            self.opener.release_receive_end();
+            if (self.line.as_ref()).is_some_and(|line| line.kernel.is_shared()) {
+                let device = self.opener.device();
+                let message = format!("{device}: the receiver uses the socket: call reopen_both");
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
+            }
             self.close();
             let line = self.opener.open()?;
             self.continue_with(line);
@@ -110,7 +116,7 @@ impl<O: Opener> AfXdp<O> {
     /// Takes all packets out of the socket and closes it.
     pub(super) fn close(&mut self) {
         self.take_all(Umem::reclaim);
-        // The last part: the kernel now closes the socket, and so releases all frames.
+        // No other part exists: the kernel closes the socket here, and so releases all frames.
         self.line = None;
         for index in 0..self.frames.frames() {
             self.frames.umem().recover(index);

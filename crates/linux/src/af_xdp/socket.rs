@@ -54,6 +54,10 @@ impl Kernel for XdpSocket {
     fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }
+
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.fd) > 1
+    }
 }
 
 impl AsFd for XdpSocket {
@@ -262,9 +266,11 @@ impl Opener for SocketOpener {
         &self.device
     }
 
-    fn open(&mut self) -> io::Result<Line<XdpSocket>> {
-        // An old one keeps the old socket open.
+    fn release_receive_end(&mut self) {
         self.receive_end = None;
+    }
+
+    fn open(&mut self) -> io::Result<Line<XdpSocket>> {
         let at = link::describe(&self.ns, &self.device)?;
         self.index = at.index;
         let (line, mut rings) = self.open_bound(at.mtu_bytes)?;

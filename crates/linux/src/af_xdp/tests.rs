@@ -260,6 +260,25 @@ fn socket_and_frames_stay_while_kernel_has_copies() {
 }
 
 #[test]
+fn socket_of_a_receiver_is_not_replaced() {
+    let (first, second) = (MockSocket::new(SLOTS, 0), MockSocket::new(SLOTS, 0));
+    let (mut ring, frames) = driver(&[first.clone(), second.clone()]);
+    submit(&mut ring, &frames, 3);
+    ring.kick(0).expect("rings");
+    first.shared(true);
+    let error = ring.restart(|| ()).expect_err("the receiver keeps it");
+    assert_eq!(error.kind(), std::io::ErrorKind::ResourceBusy);
+    // The kernel can still send from these frames.
+    assert_eq!(reap(&mut ring, &frames), 0);
+    assert_eq!(frames.free_frames(), FRAMES - 3);
+    assert!(first.finish(0));
+    assert_eq!(reap(&mut ring, &frames), 1);
+    ring.restart(|| first.shared(false)).expect("is released");
+    assert_eq!(reap(&mut ring, &frames), 2);
+    assert!(second.is_used(&ring));
+}
+
+#[test]
 fn ring_restarts_repeatedly() {
     for keeps_socket in [false, true] {
         let sockets: Vec<_> = (0..4).map(|_| MockSocket::new(SLOTS, 0)).collect();

@@ -1,6 +1,7 @@
 //! AF_XDP in copy mode between two namespaces.
 
 use std::collections::VecDeque;
+use std::io;
 
 use taut_linux::af_packet::PacketReceiver;
 use taut_linux::af_xdp::{AfXdp, Redirect, UmemFrames, XdpConfig, XdpMode};
@@ -177,6 +178,8 @@ fn echo(redirect: Redirect) {
         // A new socket at times, with no frame in flight.
         let turns = reopened + 1;
         if expected == 300 * turns && near.in_flight() == 0 {
+            let busy = near.device_mut().reopen().expect_err("has a receiver");
+            assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy);
             near.reset(now_ns);
             near.device_mut()
                 .reopen_both(&mut receiver)
