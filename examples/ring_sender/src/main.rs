@@ -1,12 +1,12 @@
 //! Sends 20,000 frames through a ring under a byte limit, in two new network namespaces. Needs
 //! root.
 
-use std::{error::Error, process, thread, time::Duration};
+use std::{error::Error, io, process, thread, time::Duration};
 
 #[allow(unused_imports, reason = "one of the two drivers is used")]
 use taut_linux::{Frames, af_packet::AfPacket, af_xdp::AfXdp};
-use taut_linux::{NetNs, Port, ensure_privilege, link, sched};
-use taut_path::{AnyLimit, Queue, Stop};
+use taut_linux::{NetNs, Port, ensure_privilege, link, sched::monotonic_ns};
+use taut_path::{AnyLimit, Queue, Stop, queue::CompleteError};
 
 const FRAMES: u64 = 20_000;
 
@@ -25,29 +25,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut queue = Queue::builder_for(ring)
         .qdisc("fq_codel".parse()?)
         .limit("taut".parse::<AnyLimit>()?)
-        .build(sched::monotonic_ns())?;
+        .build(monotonic_ns())?;
 
     let mut frame = [0; 1514];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
     let mut queued = 0;
     while queued < FRAMES || queue.backlog().packets > 0 || queue.in_flight() > 0 {
-        let now_ns = sched::monotonic_ns();
         while queued < FRAMES && queue.backlog().packets < 100 {
             let Ok(packet) = frames.packet(&frame) else {
                 break;
             };
-            queue.enqueue(packet, now_ns, &mut frames);
+            queue.enqueue(packet, monotonic_ns(), &mut frames);
             queued += 1;
         }
-        if let Stop::Failed(error) = queue.run(now_ns, &mut frames) {
-            // Such as a device that is down; the ring keeps its packets.
-            eprintln!("ring_sender: {error}");
-            thread::sleep(Duration::from_millis(100));
-        }
-        let now_ns = sched::monotonic_ns(); // `run` includes a system call: read the clock again
-        if queue.complete(now_ns, &mut frames)?.stalled.is_some() {
-            queue.reset(now_ns); // no completion for a second: reopen the ring
-            queue.device_mut().reopen()?;
+        let stop = queue.run(monotonic_ns(), &mut frames);
+        let needs_reopen = match (stop, queue.complete(monotonic_ns(), &mut frames)) {
+            // No completion for a second.
+            (_, Ok(completed)) if completed.stalled.is_some() => true,
+            // The ring of a device that is down keeps its packets.
+            (Stop::Failed(error), _) | (_, Err(CompleteError::Driver(error))) => {
+                wait_after(&error);
+                link::is_absent(&error)
+            }
+            (_, completed) => completed.map(|_| false)?,
+        };
+        if needs_reopen {
+            queue.reset(monotonic_ns());
+            while let Err(error) = queue.device_mut().reopen() {
+                wait_after(&error); // until the device is present and up again
+            }
         }
     }
     let (device, sent) = (queue.device(), queue.completer_counters().completed_packets);
@@ -58,4 +64,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("{sent} frames over {driver} ({mode}); completions: {truth}");
     Ok(())
+}
+
+fn wait_after(error: &io::Error) {
+    eprintln!("ring_sender: {error}");
+    thread::sleep(Duration::from_millis(100));
 }
