@@ -30,9 +30,16 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     where
         Self: Sized;
 
-    /// Returns the descriptor to poll. It is readable or in error when the driver has an event. A
-    /// timer with the coalescing interval is needed as well. `None` if there is no socket, because
-    /// [`reopen`](Self::reopen) failed.
+    /// Returns the socket's descriptor; `None` without a socket, because [`reopen`](Self::reopen)
+    /// failed.
+    ///
+    /// Do not wait for it: poll does not return for completions, for a link that goes down, or for
+    /// a removed device. Measured on Linux 6.18 with `af_xdp` (copy) and `af_packet`. Only the
+    /// descriptor of an AF_XDP socket with a receiver becomes readable, for received packets.
+    ///
+    /// Instead, call [`Queue::complete`](taut_path::Queue::complete) at least every 250 us while
+    /// packets are in flight, by a timer. The limit covers about two of these intervals, which is
+    /// 62 KB at 1 Gbit/s. A longer interval raises the limit and the latency.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// Sets the name of the device after it was renamed: [`reopen`](Self::reopen) uses it.
