@@ -45,8 +45,13 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     /// Sets the name of the device after it was renamed: [`reopen`](Self::reopen) uses it.
     fn set_device(&mut self, name: &str);
 
-    /// Releases the device, which was removed or moved to another network namespace. It must not
-    /// lose frames there.
+    /// Releases the device, so that a program on it no longer takes received packets.
+    ///
+    /// The caller is the program that monitors the link. It calls this when the
+    /// [`LinkMonitor`](crate::link::LinkMonitor) returns
+    /// [`LinkState::Removed`](crate::link::LinkState::Removed), before it calls
+    /// [`reopen`](Self::reopen). The state is the same for a device that was moved to another
+    /// network namespace, where the program would remain. The default does nothing.
     fn release_device(&mut self) {}
 
     /// Recovers from a stall, or from the removal of the device. Opens a new ring on the same
@@ -54,6 +59,10 @@ pub trait Port: TxRing<Error = io::Error> + Completions<Error = io::Error> {
     ///
     /// The next reaps return the packets of the old ring. Reset the queue first, so that they count
     /// as [stale](taut_path::Completed::stale_packets). It is unknown whether they were sent.
+    ///
+    /// For a removed device, repeat this at intervals until it succeeds. Then call
+    /// [`Queue::complete`](taut_path::Queue::complete) and [`Queue::run`](taut_path::Queue::run),
+    /// because `run` returns [`RingFull`](taut_path::Stop::RingFull) until then.
     ///
     /// # Errors
     /// As for opening it; `NotFound` if there is no such device now. The old ring is closed then,

@@ -226,6 +226,16 @@ impl AsFd for LinkMonitor {
 
 /// Packets by delivery state.
 ///
+/// The thread that completes calls these methods in this order after each [`Queue::complete`].
+///
+/// 1. [`reaped`](Self::reaped) with the packets of [`Completed::counts`],
+/// 2. [`stale`](Self::stale) with [`Completed::stale_packets`],
+/// 3. [`confirm`](Self::confirm) with [`LinkStatus::was_down`] of a poll that follows the reap.
+///
+/// [`Queue::complete`]: taut_path::Queue::complete
+/// [`Completed::counts`]: taut_path::Completed::counts
+/// [`Completed::stale_packets`]: taut_path::Completed::stale_packets
+///
 /// ```
 /// use taut_linux::link::DeliveryTally;
 ///
@@ -249,7 +259,7 @@ pub struct DeliveryTally {
 }
 
 impl DeliveryTally {
-    /// Counts packets that the device returned.
+    /// Counts packets that the device returned, without the stale ones.
     pub fn reaped(&mut self, packets: u64) {
         self.unconfirmed += packets;
     }
