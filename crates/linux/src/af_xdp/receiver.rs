@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::sockopt::xdp_statistics;
@@ -33,7 +34,7 @@ pub struct ReceiveCounters {
 pub struct AfXdpReceiver {
     device: String,
     frames: UmemFrames,
-    /// `None` while the socket is being renewed.
+    /// `None` without a socket, after a failed `reopen_both`.
     pub(super) end: Option<ReceiveEnd>,
     /// For each frame: it is in the FILL or RX ring.
     in_rings: Box<[bool]>,
@@ -54,7 +55,8 @@ impl AfXdpReceiver {
     }
 
     /// Receives up to `budget_packets` packets, and passes each to `take`, which must send it or
-    /// release its frame. Returns the number of packets. 0 while the socket is being renewed.
+    /// release its frame. Returns the number of packets: 0 without a socket, after a failed
+    /// [`reopen_both`](super::AfXdp::reopen_both).
     ///
     /// # Errors
     /// The error of waking the driver, after the packets were passed on.
@@ -146,7 +148,7 @@ impl AfXdpReceiver {
     }
 
     /// Returns where packets are redirected: [`Redirect::Native`] or [`Redirect::Generic`]. `None`
-    /// while the socket is being renewed.
+    /// without a socket, after a failed [`reopen_both`](super::AfXdp::reopen_both).
     pub fn redirect(&self) -> Option<Redirect> {
         self.end.as_ref().map(|end| end.redirect)
     }
@@ -154,7 +156,8 @@ impl AfXdpReceiver {
     /// Returns the lost packets since the socket was last opened.
     ///
     /// # Errors
-    /// The error of `getsockopt`; `NotConnected` while the socket is being renewed.
+    /// The error of `getsockopt`; `NotConnected` without a socket, after a failed
+    /// [`reopen_both`](super::AfXdp::reopen_both).
     pub fn counters(&self) -> io::Result<ReceiveCounters> {
         let fd = self.fd().ok_or(io::ErrorKind::NotConnected)?;
         let counted = xdp_statistics(fd).context("XDP_STATISTICS", &self.device)?;
@@ -167,20 +170,33 @@ impl AfXdpReceiver {
         })
     }
 
-    /// Returns the descriptor to poll; `None` while the socket is being renewed.
+    /// Returns the descriptor, which is readable when packets arrived. `None` without a socket,
+    /// after a failed [`reopen_both`](super::AfXdp::reopen_both).
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(|end| end.fd.as_fd())
     }
 }
 
-/// Releases the frames in the rings.
+/// Releases the frames in the rings. If the sender keeps the socket open, the kernel still owns
+/// them. They are free after the next [`reopen`](crate::Port::reopen), so drop the sender first if
+/// they are needed at once.
 impl Drop for AfXdpReceiver {
     fn drop(&mut self) {
-        // The socket must be closed before its frames are released.
-        self.end = None;
-        for index in 0..self.in_rings.len() as u32 {
-            if self.in_rings[index as usize] && self.frames.umem().reclaim(index) {
-                let _ = self.frames.release(Frame::new(index));
+        let frames = 0..self.in_rings.len() as u32;
+        let in_rings = || {
+            frames
+                .clone()
+                .filter(|&index| self.in_rings[index as usize])
+        };
+        for index in in_rings() {
+            self.frames.umem().abandon(index);
+            let _ = self.frames.release(Frame::new(index));
+        }
+        // Unmaps the rings, and closes the socket if this is the last part.
+        let fd = self.end.take().map(|end| end.fd);
+        if fd.is_none_or(|fd| Arc::into_inner(fd).is_some()) {
+            for index in in_rings() {
+                self.frames.umem().recover(index);
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::vlan;
 #[derive(Debug)]
 pub struct AfXdp<O: Opener = SocketOpener> {
     pub(super) opener: O,
-    /// `None` between closing a socket and opening the next one.
+    /// `None` without a socket, after a failed `reopen` or `reopen_both`.
     pub(super) line: Option<Line<O::Kernel>>,
     frames: UmemFrames,
     sender: InFlightSender,

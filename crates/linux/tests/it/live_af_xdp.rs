@@ -212,8 +212,11 @@ fn echo(redirect: Redirect) {
         expected == 1_000 && far.in_flight() == 0 && near.in_flight() == 0
     });
     assert_eq!(receiver.counters().expect("counted"), Default::default());
+    // The kernel owns the frames of the FILL ring while the sender keeps the socket open.
     drop((receiver, back));
-    assert_eq!((frames.free_frames(), echoed.free_frames()), (4096, 4096));
+    assert!(frames.free_frames() < 4096 && echoed.free_frames() < 4096);
+    near.device_mut().reopen().expect("has no receiver");
+    assert_eq!(echoed.free_frames(), 4096);
 }
 
 #[test]
