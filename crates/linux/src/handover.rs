@@ -1,8 +1,9 @@
 //! Replacing the ring end of one half from the other half.
 //!
-//! A socket is closed only when its rings are no longer mapped, and only then can its queue be
-//! bound again. So the half that renews the socket requests the end of the other half, waits until
-//! it was released, and passes on the new end.
+//! For the halves of an AF_PACKET ring on two threads. The completer replaces the ring, and before
+//! takes all submitted packets out of the old one. A packet that the sender submitted there later
+//! would never be returned. So the completer requests the sender's end, waits until it was
+//! released, and passes on the new end.
 
 use std::sync::{Arc, PoisonError};
 
@@ -97,33 +98,26 @@ impl<T> Giver<T> {
 }
 
 impl<T> Taker<T> {
-    /// Executes a request of the other half, if there is one: passes the end to `leave`, or takes
-    /// the next one. Returns `true` in the latter case. Without a request, it is a single load.
+    /// Executes a request of the other half, if there is one: drops the end, or takes the next one.
+    /// Without a request, it is a single load.
     #[inline]
-    pub(crate) fn update(&mut self, leave: impl FnOnce(T)) -> bool {
-        self.shared.is_pending.load(Ordering::Relaxed) && self.execute(leave)
+    pub(crate) fn update(&mut self) {
+        if self.shared.is_pending.load(Ordering::Relaxed) {
+            self.execute();
+        }
     }
 
-    fn execute(&mut self, leave: impl FnOnce(T)) -> bool {
+    fn execute(&mut self) {
         let mut state = self.shared.lock();
         self.shared.is_pending.store(false, Ordering::Relaxed);
         match std::mem::replace(&mut *state, EndState::Released) {
-            EndState::Requested => {
-                // The lock is held until the end was left.
-                if let Some(end) = self.end.take() {
-                    leave(end);
-                }
-                false
-            }
+            // The lock is held until the end was dropped.
+            EndState::Requested => self.end = None,
             EndState::New(end) => {
                 *state = EndState::Held;
                 self.end = Some(end);
-                true
             }
-            unchanged => {
-                *state = unchanged;
-                false
-            }
+            unchanged => *state = unchanged,
         }
     }
 }
@@ -136,39 +130,39 @@ mod tests {
     fn with_end() -> (Giver<u32>, Taker<u32>) {
         let (giver, mut taker) = handover();
         giver.give(0);
-        assert!(taker.update(drop));
+        taker.update();
+        assert_eq!(taker.end, Some(0));
         (giver, taker)
     }
 
     #[test]
     fn end_is_replaced_once() {
         let (giver, mut taker) = with_end();
-        assert!(!taker.update(|_| panic!("without a request")));
         giver.request_release();
         assert!(!giver.has_released());
-        let mut left = None;
-        assert!(!taker.update(|end| left = Some(end)));
+        assert_eq!(taker.end, Some(0));
+        taker.update();
         assert!(giver.has_released());
-        assert_eq!((left, taker.end), (Some(0), None));
+        assert_eq!(taker.end, None);
         giver.give(1);
-        assert!(taker.update(drop));
-        assert_eq!(taker.end, Some(1));
-        assert!(!taker.update(drop));
-        assert_eq!(taker.end, Some(1));
+        for _ in 0..2 {
+            taker.update();
+            assert_eq!(taker.end, Some(1));
+        }
     }
 
     #[test]
     fn second_request_before_take_releases_again() {
         let (giver, mut taker) = with_end();
         giver.request_release();
-        assert!(!taker.update(drop));
+        taker.update();
         giver.give(1);
         giver.request_release();
         assert!(giver.has_released(), "the end was never taken");
-        assert!(!taker.update(drop));
+        taker.update();
         assert_eq!(taker.end, None);
         giver.give(2);
-        assert!(taker.update(drop));
+        taker.update();
         assert_eq!(taker.end, Some(2));
     }
 
@@ -178,7 +172,7 @@ mod tests {
         giver.request_release();
         giver.request_release();
         assert!(!giver.has_released());
-        assert!(!taker.update(drop));
+        taker.update();
         assert!(giver.has_released());
     }
 
@@ -186,7 +180,7 @@ mod tests {
     fn half_without_an_end_gets_no_request() {
         let (giver, mut taker) = with_end();
         giver.request_release();
-        taker.update(drop);
+        taker.update();
         assert!(giver.has_released());
         // The device was removed; the other half sleeps.
         giver.request_release();

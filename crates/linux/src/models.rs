@@ -109,38 +109,39 @@ fn a_ring_that_does_not_publish_is_caught() {
     entries_arrive_in_order::<true>();
 }
 
-/// One half has the end of a socket. The other requests it, and must not continue before it was
-/// released.
-fn end_is_released_first(reports_too_early: bool) {
+/// An end that is in use until it is dropped. The new one has no flag.
+struct TrackedEnd(Option<Arc<AtomicBool>>);
+
+impl Drop for TrackedEnd {
+    fn drop(&mut self) {
+        if let Some(in_use) = &self.0 {
+            in_use.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One half has an end. The other requests it, and must not continue before it was dropped.
+fn end_is_released_first(keeps_end: bool) {
     loom::model(move || {
         let (giver, mut taker) = handover();
-        giver.give(1);
-        taker.update(drop);
-        let holds = Arc::new(AtomicBool::new(true));
-        let holder = {
-            let holds = holds.clone();
-            thread::spawn(move || {
-                while taker.end != Some(7) {
-                    let mut is_left = false;
-                    taker.update(|_| {
-                        is_left = true;
-                        if !reports_too_early {
-                            holds.store(false, Ordering::Relaxed);
-                        }
-                    });
-                    if is_left && reports_too_early {
-                        holds.store(false, Ordering::Relaxed);
-                    }
-                    thread::yield_now();
-                }
-            })
-        };
+        let in_use = Arc::new(AtomicBool::new(true));
+        giver.give(TrackedEnd(Some(in_use.clone())));
+        taker.update();
+        let holder = thread::spawn(move || {
+            let is_new = |end: &TrackedEnd| end.0.is_none();
+            while !taker.end.as_ref().is_some_and(is_new) {
+                let kept = keeps_end.then(|| taker.end.take());
+                taker.update();
+                drop(kept);
+                thread::yield_now();
+            }
+        });
         giver.request_release();
         while !giver.has_released() {
             thread::yield_now();
         }
-        assert!(!holds.load(Ordering::Relaxed), "left == right");
-        giver.give(7);
+        assert!(!in_use.load(Ordering::Relaxed), "left == right");
+        giver.give(TrackedEnd(None));
         holder.join().expect("takes");
     });
 }
@@ -152,6 +153,6 @@ fn released_end_has_no_user() {
 
 #[test]
 #[should_panic(expected = "left == right")]
-fn early_release_report_is_detected() {
+fn end_in_use_after_its_release_is_detected() {
     end_is_released_first(true);
 }

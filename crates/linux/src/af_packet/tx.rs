@@ -27,7 +27,7 @@ pub struct AfPacketTx<F = FramePool> {
 impl<F> AfPacketTx<F> {
     pub(super) fn new(capacity_slots: u32, source: F, mut ring: Taker<RingTxEnd>) -> Self {
         // The first ring.
-        ring.update(drop);
+        ring.update();
         Self {
             capacity_slots,
             ring: RefCell::new(ring),
@@ -47,7 +47,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     #[inline]
     fn slots_free(&self) -> u32 {
         let mut ring = self.ring.borrow_mut();
-        ring.update(drop);
+        ring.update();
         ring.end.as_ref().map_or(0, |ring| {
             let held = ring.in_flight.keys() - ring.in_flight.free();
             self.capacity_slots.saturating_sub(held)
@@ -110,7 +110,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
     /// longer than its burst.
     fn kick(&mut self, _now_ns: u64) -> io::Result<()> {
         let ring = self.ring.get_mut();
-        ring.update(drop);
+        ring.update();
         match &ring.end {
             Some(ring) => ring.doorbell.ring(),
             // Without a ring, no packet was submitted.
