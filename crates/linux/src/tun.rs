@@ -64,9 +64,9 @@ pub enum WriteOutcome {
 
 /// A TAP device with one queue. It is removed when this is dropped.
 ///
-/// Frames that the kernel transmits on the device are read here, and frames that are written here
-/// are received by the kernel, each after a [`VirtioNetHeader`]. No call blocks. One thread can
-/// read while another writes.
+/// Frames that the kernel transmits on the device are read here. The kernel receives the frames
+/// that are written here. Each follows a [`VirtioNetHeader`]. No call blocks. One thread can read
+/// while another writes.
 #[derive(Debug)]
 pub struct Tap {
     fd: OwnedFd,
@@ -133,11 +133,7 @@ impl Tap {
     /// because the kernel would truncate the frame; otherwise the error of `read` on the device.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         check_buffer(into.len(), self.read_limit_bytes)?;
-        match retry_on_intr(|| read(&self.fd, &mut *into)) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(Errno::AGAIN) => Ok(None),
-            Err(error) => Err(failed("read", &self.name, error)),
-        }
+        read_waiting(&self.fd, &self.name, into)
     }
 
     /// Writes one frame with its virtio-net header. A rejected frame is not an error.
@@ -173,6 +169,15 @@ impl AsFd for Tap {
     }
 }
 
+/// Reads one packet of the device `name`; `None` if none is waiting.
+fn read_waiting(fd: &OwnedFd, name: &str, into: &mut [u8]) -> io::Result<Option<usize>> {
+    match retry_on_intr(|| read(fd, &mut *into)) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(error) => Err(failed("read", name, error)),
+    }
+}
+
 fn open_device() -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     open(DEVICE, flags, Mode::empty()).context("open", DEVICE)
@@ -195,6 +200,8 @@ fn offloads(config: TapConfig) -> io::Result<(libc::c_uint, libc::c_uint)> {
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
+    name: String,
+    mtu_bytes: u32,
     has_backpressure: bool,
 }
 
@@ -213,6 +220,8 @@ impl Tun {
         link::set_mtu(ns, name, mtu_bytes)?;
         Ok(Self {
             fd,
+            name: name.to_owned(),
+            mtu_bytes,
             has_backpressure: backpressure != 0,
         })
     }
@@ -223,12 +232,14 @@ impl Tun {
         self.has_backpressure
     }
 
-    /// Reads one IP packet. `into` must have room for the MTU, because the kernel truncates.
+    /// Reads one IP packet. Returns its length, or `None` if none is waiting.
     ///
     /// # Errors
-    /// `WouldBlock` if none is waiting; another error if the device was removed.
-    pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        Ok(read(&self.fd, into)?)
+    /// `InvalidInput` if `into` is shorter than the MTU at opening, because the kernel would
+    /// truncate the packet; otherwise the error of `read` on the device.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        check_buffer(into.len(), self.mtu_bytes as usize)?;
+        read_waiting(&self.fd, &self.name, into)
     }
 
     /// Writes one IP packet, which the kernel then receives.
@@ -236,7 +247,7 @@ impl Tun {
     /// # Errors
     /// `InvalidInput` if it is not an IP packet; otherwise the device is down or was removed.
     pub fn write(&self, packet: &[u8]) -> io::Result<usize> {
-        Ok(write(&self.fd, packet)?)
+        retry_on_intr(|| write(&self.fd, packet)).context("write", &self.name)
     }
 }
 

@@ -1,12 +1,14 @@
 //! TAP devices: frames pass in both directions, GSO packets only if they were requested.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use crate::common::{LEFT_MAC, PATIENCE, RIGHT, Taps, allowed};
-use taut_linux::{NetNs, Tap, TapConfig, VirtioNetHeader, WriteOutcome, errno, link, poll, sched};
+use taut_linux::{
+    NetNs, Tap, TapConfig, Tun, VirtioNetHeader, WriteOutcome, errno, link, poll, sched,
+};
 
 /// Large enough for TCP to build GSO packets if they are enabled.
 const TRANSFER_BYTES: usize = 4 << 20;
@@ -191,4 +193,19 @@ fn a_full_queue_drops_and_counts() {
     }
     let counted = link::statistics(&taps.left_ns, "left").expect("counters");
     assert_eq!((waiting, counted.tx_dropped), (5, 15));
+}
+
+#[test]
+fn tun_rejects_a_short_buffer_and_names_the_device() {
+    if !allowed() {
+        return;
+    }
+    let ns = NetNs::new().expect("namespace");
+    let tun = Tun::open(&ns, "tun0", 1_400).expect("opens");
+    let error = tun.read(&mut [0; 1_399]).expect_err("would truncate");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(tun.read(&mut [0; 1_400]).expect("none waits"), None);
+    // The device is down.
+    let error = tun.write(&[0x45; 20]).expect_err("is rejected").to_string();
+    assert!(error.starts_with("write tun0: "), "{error}");
 }

@@ -365,7 +365,7 @@ fn kernel_traffic_of_a_tun_device_waits_in_the_tunnel() {
         for _ in 0..4 {
             source.send_to(&[7; 1_200], "10.1.0.2:9").expect("sends");
         }
-        while let Ok(bytes) = tun.read(&mut packet) {
+        while let Some(bytes) = tun.read(&mut packet).expect("reads") {
             seen += 1;
             tunnel.push(packet[..bytes].to_vec());
         }
