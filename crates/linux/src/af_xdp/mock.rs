@@ -82,7 +82,7 @@ struct State {
     is_shared: AtomicBool,
     /// Frames that each doorbell moves, and its error code.
     moves: AtomicU32,
-    says: Mutex<Option<i32>>,
+    error_code: Mutex<Option<i32>>,
     doorbells: AtomicU32,
     in_device: Mutex<Vec<Descriptor>>,
 }
@@ -96,7 +96,7 @@ impl MockSocket {
             is_zero_copy: AtomicBool::new(false),
             is_shared: AtomicBool::new(false),
             moves: AtomicU32::new(u32::MAX),
-            says: Mutex::new(None),
+            error_code: Mutex::new(None),
             doorbells: AtomicU32::new(0),
             in_device: Mutex::default(),
         }))
@@ -115,7 +115,7 @@ impl MockSocket {
     /// Lets each doorbell move at most this many frames, and then return `code` if there is one.
     pub(super) fn doorbell(&self, moves: u32, code: Option<i32>) {
         self.0.moves.store(moves, Ordering::Relaxed);
-        *self.0.says.lock().expect("whole") = code;
+        *self.0.error_code.lock().expect("whole") = code;
     }
 
     /// Returns `true` if `by` uses this socket now.
@@ -184,7 +184,7 @@ impl Kernel for MockSocket {
     fn wake(&self) -> io::Result<()> {
         self.0.doorbells.fetch_add(1, Ordering::Relaxed);
         self.take(self.0.moves.load(Ordering::Relaxed));
-        match *self.0.says.lock().expect("whole") {
+        match *self.0.error_code.lock().expect("whole") {
             Some(code) => Err(io::Error::from_raw_os_error(code)),
             None => Ok(()),
         }

@@ -33,7 +33,7 @@ impl AfXdp {
         config.validate()?;
         let frames = UmemFrames::new(config.frames, config.frame_bytes)?;
         let opener = SocketOpener::new(ns, device, config, &frames, None);
-        let ring = Self::over(opener, &frames, config.capacity_slots())?;
+        let ring = Self::open_with(opener, &frames, config.capacity_slots())?;
         Ok((ring, frames))
     }
 
@@ -66,7 +66,7 @@ impl AfXdp {
         let frames = UmemFrames::new(config.frames, config.frame_bytes)?;
         let program = Program::load(device, redirect)?;
         let opener = SocketOpener::new(ns, device, config, &frames, Some(program));
-        let mut ring = Self::over(opener, &frames, config.capacity_slots())?;
+        let mut ring = Self::open_with(opener, &frames, config.capacity_slots())?;
         let mut receiver = AfXdpReceiver::new(device, frames.clone(), config.fill_frames);
         receiver.attach(ring.opener.receive_end.take());
         Ok((ring, receiver, frames))

@@ -39,7 +39,7 @@ pub struct AfXdp<O: Opener = SocketOpener> {
 
 impl<O: Opener> AfXdp<O> {
     /// Opens the first socket of `opener`.
-    pub(super) fn over(
+    pub(super) fn open_with(
         mut opener: O,
         frames: &UmemFrames,
         capacity_slots: u32,
@@ -185,9 +185,9 @@ impl<O: Opener> TxRing for AfXdp<O> {
     }
 
     /// # Errors
-    /// Returns a packet that is shorter than an Ethernet header, or longer than the device could
-    /// carry when its socket was opened (a VLAN tag does not count). Also returns a packet whose
-    /// frame is not taken from this umem.
+    /// Returns a packet that is shorter than an Ethernet header, or too long. The maximum is that
+    /// of the device when its socket was opened, and a VLAN tag does not count. Also returns a
+    /// packet whose frame is not taken from this umem.
     #[inline]
     fn submit(&mut self, packet: Packet, _now_ns: u64) -> Result<(), Packet> {
         let Some(line) = &self.line else {
@@ -221,8 +221,8 @@ impl<O: Opener> TxRing for AfXdp<O> {
         Ok(())
     }
 
-    /// Packets that the kernel does not take now stay in the ring: the send buffer or the
-    /// completion ring is full, the device is busy, or the kernel has no memory.
+    /// Packets that the kernel does not take now stay in the ring. Reasons are a full send buffer
+    /// or completion ring, a busy device, or no memory.
     ///
     /// # Errors
     /// The error of `sendto` on the device, for instance `NetworkDown`, or `ENXIO` if it was
@@ -265,12 +265,12 @@ impl<O: Opener> Completions for AfXdp<O> {
             };
             freed(packet);
         }
-        let is_left = !self.abandoned.is_empty();
+        let has_abandoned = !self.abandoned.is_empty();
         let Some(line) = &mut self.line else {
-            return Ok(is_left);
+            return Ok(has_abandoned);
         };
         line.completion.release();
-        let more = line.completion.waiting() > 0 || is_left;
+        let more = line.completion.waiting() > 0 || has_abandoned;
         if line.needs_doorbell() {
             line.ring(self.opener.device())?;
         }

@@ -25,7 +25,7 @@ fn driver(sockets: &[MockSocket]) -> (Ring, UmemFrames) {
 
 fn driver_of(opener: MockOpener) -> (Ring, UmemFrames) {
     let frames = UmemFrames::new(FRAMES, 2048).expect("allocates");
-    let ring = AfXdp::over(opener, &frames, SLOTS).expect("prepared");
+    let ring = AfXdp::open_with(opener, &frames, SLOTS).expect("prepared");
     (ring, frames)
 }
 
