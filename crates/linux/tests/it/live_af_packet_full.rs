@@ -92,6 +92,8 @@ fn full_send_buffer_loses_no_frame() {
     let mut next = 0;
     ring.fill(&mut next, 64)
         .expect("backpressure is not an error");
+    let doorbell = send(&ring.completions, &[], SendFlags::DONTWAIT);
+    assert_eq!(doorbell, Err(Errno::AGAIN), "the buffer is full");
     ring.tx.kick(0).expect("backpressure is not an error");
     let (mut completed, mut received) = (0, Vec::new());
     until("all are done", || {

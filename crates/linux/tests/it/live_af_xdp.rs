@@ -150,6 +150,17 @@ fn a_queue_is_bound_again_and_again() {
         queue.device_mut().reopen().expect("opens again");
         let in_ring = queue.device().in_ring();
         assert_eq!(in_ring.expect("counted").packets, 0);
+        // The first batch returns the stale frame, or none if it was complete.
+        let _ = queue.complete(now_ns, &mut frames).expect("completes");
+        let before = queue.completer_counters().completed_packets;
+        let now_ns = sched::monotonic_ns();
+        queue.enqueue(frames.packet(&frame).expect("free"), now_ns, &mut frames);
+        until("the new socket completes a frame", || {
+            let now_ns = sched::monotonic_ns();
+            let _ = queue.run(now_ns, &mut frames);
+            let _ = queue.complete(now_ns, &mut frames).expect("completes");
+            queue.completer_counters().completed_packets == before + 1
+        });
     }
 }
 
