@@ -1,4 +1,5 @@
-//! Linux interfaces of taut: network namespaces, TAP devices, packet rings, timers and priorities.
+//! Linux interfaces of taut: AF_XDP sockets, AF_PACKET rings, TAP devices, network namespaces,
+//! timers and priorities.
 //!
 //! Namespaces and devices are held by descriptors only, so none remain after the process has ended.
 #![deny(unsafe_code, missing_docs)]
