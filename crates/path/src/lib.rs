@@ -110,7 +110,8 @@
 //! - **The time [`next_wakeup`](Queue::next_wakeup)**: `complete`, which then detects stalls.
 //! - **`complete` returns `stalled` or unknown completions**: flush or recreate the driver's ring,
 //!   then call [`reset`](Queue::reset). If the ring is intact, [`repair`](Queue::repair) suffices.
-//!   On two threads, call [`request_reset`](queue::Monitor::request_reset), from any thread.
+//!   On two threads, call [`request_reset`](queue::Monitor::request_reset), from any thread. A
+//!   completer that sleeps is woken by its [waker](queue::QueueConfig::completer_waker).
 //! - **`run` returns `Limit` or `RingFull`**, on a thread of its own:
 //!   [`must_wait`](queue::Sender::must_wait); if `true`, sleep until the waker of the queue is
 //!   called. `run_blocking` (feature `std`) does both.

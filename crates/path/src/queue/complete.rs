@@ -257,6 +257,7 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         if shared.is_open() && !is_requested {
             return self.admission.starts_itself();
         }
+        let is_requested = is_requested && !shared.begin_reset_if_closed();
         // Also with a coalescer: a device that ran dry while the queue was stopped completed more
         // than the limit, which the coalescer releases immediately.
         if has_completed && shared.stack.is_closed() && shared.ledger.completer_in_flight() == 0 {
@@ -322,7 +323,10 @@ impl<L: Limit, A: Admission> CompleteHalf<L, A> {
         let stall_ns = self
             .stalls
             .next_wakeup(&shared.generations, num_queued, is_full);
-        [coalescer_ns, stall_ns].into_iter().flatten().min()
+        // A reset that the sender began ends with the next call.
+        let reset_ns = (M::SHARED && shared.reset.to_end().is_some()).then_some(0);
+        let times_ns = [coalescer_ns, stall_ns, reset_ns];
+        times_ns.into_iter().flatten().min()
     }
 }
 

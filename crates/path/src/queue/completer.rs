@@ -30,7 +30,8 @@ impl<C, L: Limit, P: Probe, A: Admission> Completer<C, L, P, A> {
         self.half.check_stall(&self.shared, now_ns, &mut self.probe)
     }
 
-    /// Returns when to call [`complete`](Self::complete) even if the device reports nothing, in ns.
+    /// Returns when to call [`complete`](Self::complete) even if the device reports nothing, in ns;
+    /// 0 is now, to end a reset.
     pub fn next_wakeup(&self) -> Option<u64> {
         self.half.next_wakeup(&self.shared)
     }

@@ -95,6 +95,17 @@ impl<M: Sharing> Shared<M> {
         }
     }
 
+    /// For the completer: begins requested resets in place of a sender that was dropped.
+    /// Returns `true` if it was dropped.
+    #[cold]
+    pub(super) fn begin_reset_if_closed(&self) -> bool {
+        let is_closed = self.is_closed();
+        if is_closed {
+            self.reset.begin();
+        }
+        is_closed
+    }
+
     /// For a half that is dropped: the other half must not wait for it.
     pub(super) fn close(&self) {
         self.others.closed.store_release(1);

@@ -544,6 +544,27 @@ fn reset_of_halves_works_in_either_order() {
 }
 
 #[test]
+fn completer_ends_a_reset_without_a_sender() {
+    let (mut sender, mut completer, watch, ring) = halves(AnyLimit::packets(2), 64);
+    let mut books = Books::default();
+    sender.enqueue(packet(0, 100), 0, &mut books);
+    let _ = sender.run(0, &mut books);
+    drop(sender);
+    // The device lost it.
+    ring.get().in_device.clear();
+    watch.request_reset();
+    let round = completer.complete(1, &mut books).expect("no error");
+    assert!(!round.schedule, "there is no sender");
+    assert_eq!(completer.next_wakeup(), Some(0), "the reset has begun");
+    let _ = completer.complete(2, &mut books).expect("no error");
+    assert_eq!(
+        (completer.snapshot().in_flight, completer.counters().resets),
+        (0, 1)
+    );
+    assert_ne!(completer.next_wakeup(), Some(0));
+}
+
+#[test]
 fn packets_before_a_reset_are_not_a_stall() {
     let (mut sender, mut completer, watch, _ring) = halves(AnyLimit::off(), 64);
     let mut books = Books::default();
