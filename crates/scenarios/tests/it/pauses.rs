@@ -159,6 +159,6 @@ fn run_with_too_many_interrupts_is_rejected() {
     let error = sweep::run(&text, None, 1, &mut |_, _, _| {}).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "interval makes 3602500000 interrupts until the end; allowed: at most 33554432"
+        "interval makes 3603500000 interrupts until the end; allowed: at most 33554432"
     );
 }
