@@ -141,7 +141,7 @@ impl<R: RawRings> FrameRing<R> {
     /// the rings after a stall and only reset the queue: the kernel still reads these frames, and
     /// does not let a new socket bind to the device.
     pub fn held(&mut self) -> u32 {
-        let in_flight = self.in_flight();
+        let in_flight = self.sender.packets();
         let staged = self.staged.len() as u32;
         self.rings.as_mut().map_or(0, |rings| {
             // In this order: a frame that completes between the reads counts as held.
@@ -169,10 +169,6 @@ impl<R: RawRings> FrameRing<R> {
     /// Continues with new rings of the same size, after [`close`](Self::close).
     pub fn open(&mut self, rings: R) {
         self.rings = Some(rings);
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.sender.keys() - self.sender.free()
     }
 
     /// Publishes staged frames, and rings until the device took all or takes no more now.
@@ -209,7 +205,7 @@ impl<R: RawRings> TxRing for FrameRing<R> {
     #[inline]
     fn slots_free(&self) -> u32 {
         match self.rings {
-            Some(_) => self.capacity_slots.saturating_sub(self.in_flight()),
+            Some(_) => self.capacity_slots.saturating_sub(self.sender.packets()),
             None => 0,
         }
     }

@@ -224,6 +224,12 @@ impl InFlightSender {
         Ok(())
     }
 
+    /// Returns the number of packets in flight. The other half can lower it at any time.
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        self.store.packets()
+    }
+
     /// Returns the number of free keys. The other half can raise it at any time.
     #[inline]
     pub fn free(&self) -> u32 {
@@ -272,6 +278,12 @@ impl InFlightCompleter {
     /// Exact while the other half is idle; otherwise a packet that it is storing might be included.
     pub fn in_ring(&self) -> InRing {
         self.store.in_ring()
+    }
+
+    /// Returns the number of packets in flight, as seen by this half.
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        self.store.packets()
     }
 
     /// Returns the number of free keys, as seen by this half.

@@ -148,8 +148,7 @@ impl Completions for AfPacketCompletions {
         if self.is_closed {
             return 0;
         }
-        let held = self.in_flight.keys() - self.in_flight.free();
-        self.place.slots.saturating_sub(held)
+        self.place.slots.saturating_sub(self.in_flight.packets())
     }
 
     /// The bytes are those that the queue counted. Exact while no packet is submitted.

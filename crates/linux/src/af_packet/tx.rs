@@ -49,8 +49,7 @@ impl<F: FrameSource> TxRing for AfPacketTx<F> {
         let mut ring = self.ring.borrow_mut();
         ring.update();
         ring.end.as_ref().map_or(0, |ring| {
-            let held = ring.in_flight.keys() - ring.in_flight.free();
-            self.capacity_slots.saturating_sub(held)
+            self.capacity_slots.saturating_sub(ring.in_flight.packets())
         })
     }
 

@@ -179,9 +179,9 @@ impl<O: Opener> TxRing for AfXdp<O> {
         let Some(line) = &self.line else {
             return 0;
         };
-        let held = self.sender.keys() - self.sender.free();
+        let free = self.capacity_slots.saturating_sub(self.sender.packets());
         // Abandoned packets might still be in the ring.
-        line.tx.room(self.capacity_slots.saturating_sub(held))
+        line.tx.room(free)
     }
 
     /// # Errors
