@@ -41,7 +41,7 @@ pub use error::{SyscallError, errno};
 pub use frames::{FrameSource, Frames};
 pub use gso_frames::GsoFrames;
 pub use netns::NetNs;
-pub use port::Port;
+pub use port::{ETHERNET_HEADER_BYTES, Port};
 pub use privilege::{effective_capabilities, ensure_privilege, privilege, retain_capabilities};
 pub use rustix::thread::CapabilitySet;
 pub use tun::{Tap, TapConfig, Tun, WriteOutcome};

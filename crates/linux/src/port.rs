@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use taut_path::driver::CompletionStatus;
 use taut_path::{Completions, TxRing};
 
-/// The Ethernet header: the minimum length of a frame.
-pub(crate) const ETHERNET_HEADER_BYTES: u32 = 14;
+/// Length of an Ethernet header, in bytes: the minimum length of a frame.
+pub const ETHERNET_HEADER_BYTES: u32 = 14;
 
 /// Both halves of a real device's ring on one thread: the functions beyond [`TxRing`] and
 /// [`Completions`] that generic tools need.

@@ -1,9 +1,6 @@
 //! The longest frame that a device carries.
 
-use taut_linux::tag_bytes;
-
-/// The Ethernet header.
-const HEADER_BYTES: u32 = 14;
+use taut_linux::{ETHERNET_HEADER_BYTES, tag_bytes};
 
 /// The longest frame by the MTU of a device, which VLAN tags can exceed.
 #[derive(Debug)]
@@ -18,7 +15,7 @@ impl FrameLimit {
     /// Creates the limit of a device with this MTU. A frame can exceed it by `extra_bytes`.
     pub fn new(mtu_bytes: u32, extra_bytes: fn(&[u8]) -> u32) -> Self {
         Self {
-            bytes: mtu_bytes.saturating_add(HEADER_BYTES),
+            bytes: mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES),
             extra_bytes,
         }
     }

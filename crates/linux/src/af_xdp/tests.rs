@@ -96,7 +96,8 @@ fn remaining_frames_move_at_the_next_call() {
     socket.doorbell(3, Some(libc::EAGAIN));
     let (mut ring, frames) = driver(from_ref(&socket));
     submit(&mut ring, &frames, 8);
-    ring.kick(0).expect("EAGAIN only says that there is more");
+    ring.kick(0)
+        .expect("after EAGAIN, the rest follows at the next doorbell");
     assert_eq!((socket.in_device().len(), socket.doorbells()), (8, 3));
 }
 

@@ -11,7 +11,7 @@ use std::thread;
 use anyhow::Context;
 use taut_linux::interrupt;
 use taut_linux::link;
-use taut_linux::{CapabilitySet, NetNs, retain_capabilities, sched};
+use taut_linux::{CapabilitySet, ETHERNET_HEADER_BYTES, NetNs, retain_capabilities, sched};
 use taut_relay::bridge::{Bridge, check};
 use taut_relay::driver::Driver;
 use taut_relay::interface::{Interface, PacketInterface, XdpInterface};
@@ -136,9 +136,6 @@ fn run_with_messages<I: Interface>(
     Ok(ran?)
 }
 
-/// An Ethernet header.
-const HEADER_BYTES: u32 = 14;
-
 /// Ends the bridge at a time or an interrupt, and sends its messages to another thread.
 struct ForwardControl<'a> {
     send: Sender<String>,
@@ -156,7 +153,9 @@ impl RunControl for ForwardControl<'_> {
     fn event(&mut self, interface: &str, event: Event<'_>) {
         let max_bytes = self.max_frame_bytes;
         let message = match event {
-            Event::Mtu(mtu_bytes) if mtu_bytes.saturating_add(HEADER_BYTES) > max_bytes => {
+            Event::Mtu(mtu_bytes)
+                if mtu_bytes.saturating_add(ETHERNET_HEADER_BYTES) > max_bytes =>
+            {
                 Some(format!(
                     "{interface}: MTU is now {mtu_bytes} bytes; frames above {max_bytes} bytes \
                      are dropped (too_long): use --driver af_packet"
