@@ -108,7 +108,7 @@ proptest! {
     }
 
     /// A device of 1 Gbit/s with any gaps, late senders, budgets and bursts: no limit is above
-    /// 2.5 times the bytes that it sends in the longest interval and the longest pause that counts.
+    /// 2.25 times the bytes of the longest interval and of the longest pause that counts.
     #[test]
     fn limit_is_bounded_by_gap_and_latency(
         gaps in proptest::collection::vec(
@@ -170,9 +170,10 @@ fn bounded<L: Limit>(limit: L, pattern: &Pattern) -> Result<(), TestCaseError> {
     let gap_ns = pattern.interrupts.iter().map(|&(gap_ns, _)| gap_ns).max();
     let longest_ns = gap_ns.expect("a gap") * 2 + object_ns;
     let at_rate = |ns: u64| ns / 8;
-    // A probe doubles the limit. The rate is uncertain by an object in eight intervals, and a false
-    // gain after long pauses adds about as much.
-    let max = at_rate(longest_ns + 10 * MS) * 5 / 2 + 2 * u64::from(largest);
+    // A probe doubles the limit, and the rate is uncertain by an object in eight intervals. Of
+    // 200,000 cases, one exceeds this by a tenth: a probe can still take the end of a long pause
+    // for its gain.
+    let max = at_rate(longest_ns + 10 * MS) * 9 / 4 + 2 * u64::from(largest);
     for &(at_ns, limit_bytes) in &played.limits {
         prop_assert!(
             u64::from(limit_bytes) <= max,
